@@ -189,13 +189,56 @@ class NodeState:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """Nodes that differ in name, labels and card UUIDs only: a rule that asks for neither sees one of them."""
+
+    sample: Node
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The nodes and cards of a cluster, apart from what is held on them: it changes only when hardware does.
+
+    Attributes:
+        nodes: node name -> node.
+        card_nodes: card UUID -> node name.
+        kinds: the nodes with cards, or with an unreadable register value, by kind.
+    """
+
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    card_nodes: Mapping[str, str] = field(default_factory=dict)
+    kinds: tuple[Kind, ...] = ()
+
+
+def take_inventory(nodes: Iterable[Node]) -> Inventory:
+    """Index ``nodes``, in time proportional to their cards."""
+    by_name = {node.name: node for node in nodes}
+    kinds: dict[object, list[Node]] = {}
+    for node in by_name.values():
+        if node.cards or node.problem:
+            kinds.setdefault(_likeness(node), []).append(node)
+    return Inventory(
+        nodes=by_name,
+        card_nodes={card.uuid: node.name for node in by_name.values() for card in node.cards},
+        kinds=tuple(Kind(alike[0], tuple(node.name for node in alike)) for alike in kinds.values()),
+    )
+
+
+def _likeness(node: Node) -> object:
+    cards = tuple((c.numa, c.memory, c.cores, c.slots, c.type, c.mode, c.vendor) for c in node.cards)
+    taints = tuple((t.get("key"), t.get("value"), t.get("effect")) for t in node.taints)
+    return cards, repr(taints), node.kubelet, bool(node.problem)
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """A cluster at one moment.
 
     Attributes:
         nodes: node name -> state.
         pod_nodes: UID of each tracked pod -> node name.
-        card_nodes: card UUID -> node name.
+        inventory: the same nodes without what is held on them.
         quotas: namespace -> limits.
         quota_use: namespace -> what its tracked pods hold.
         namespaces: namespace -> labels.
@@ -204,7 +247,7 @@ class Facts:
 
     nodes: Mapping[str, NodeState] = field(default_factory=dict)
     pod_nodes: Mapping[str, str] = field(default_factory=dict)
-    card_nodes: Mapping[str, str] = field(default_factory=dict)
+    inventory: Inventory = Inventory()
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     quota_use: Mapping[str, Use] = field(default_factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -217,17 +260,20 @@ class Facts:
 
     def with_node(self, node: Node) -> "Facts":
         """The same with ``node`` as it is now."""
-        state = replace(self.nodes.get(node.name, NodeState()), node=node)
+        state = self.nodes.get(node.name, NodeState())
+        if state.node == node:
+            return self
         return replace(
             self,
-            nodes={**self.nodes, node.name: state},
-            card_nodes=self._cards_but(node.name) | {card.uuid: node.name for card in node.cards},
+            nodes={**self.nodes, node.name: replace(state, node=node)},
+            inventory=take_inventory({**self.inventory.nodes, node.name: node}.values()),
         )
 
     def without_node(self, name: str) -> "Facts":
         """The same without the node ``name``; what pods hold there stays counted for their quota."""
         state = replace(self.nodes.get(name, NodeState()), node=None)
-        return replace(self, nodes={**self.nodes, name: state}, card_nodes=self._cards_but(name))
+        kept = take_inventory(node for node in self.inventory.nodes.values() if node.name != name)
+        return replace(self, nodes={**self.nodes, name: state}, inventory=kept)
 
     def with_reservation(self, added: Reservation) -> "Facts":
         """The same with ``added`` in the place of whatever that pod held before."""
@@ -252,9 +298,6 @@ class Facts:
             pod_nodes={key: value for key, value in self.pod_nodes.items() if key != uid},
             quota_use=_changed(self.quota_use, gone.pod.namespace, NOTHING - gone.total),
         )
-
-    def _cards_but(self, node: str) -> dict[str, str]:
-        return {uuid: name for uuid, name in self.card_nodes.items() if name != node}
 
 
 def _changed(quota_use: Mapping[str, Use], namespace: str, change: Use) -> Mapping[str, Use]:
@@ -285,9 +328,7 @@ def gather(
     return Facts(
         nodes=states,
         pod_nodes={uid: name for name, found in held.items() for uid in found},
-        card_nodes={
-            card.uuid: name for name, state in states.items() if state.node for card in state.node.cards
-        },
+        inventory=take_inventory(state.node for state in states.values() if state.node),
         quotas=quotas,
         quota_use=quota_use,
         namespaces=namespaces,
