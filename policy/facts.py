@@ -190,7 +190,7 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Nodes that differ in name, labels and card UUIDs only: a rule that asks for neither sees one of them."""
+    """Nodes that differ in name, labels and UUIDs only: a rule that asks for neither needs one of them."""
 
     sample: Node
     names: tuple[str, ...]
