@@ -1,0 +1,139 @@
+"""A directory that keeps certificates: made when it is empty, kept when good, never taken over from others."""
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from certs.files import exclusive, fingerprint, read_whole, temporary_prefix, write_atomically
+from certs.material import CertificateError, Code, Defect, File, Material
+from certs.names import Names
+from certs.pair import Lifetimes
+from certs.plan import Refuse, Serve, Write, as_it_is, plan
+
+_LOCK = ".lock"
+_MODES = {File.CA_KEY: 0o600, File.CA_CERT: 0o644, File.LEAF_KEY: 0o600, File.LEAF_CERT: 0o644}
+_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryStore:
+    """Keeps `ca.key`, `ca.crt`, `tls.key` and `tls.crt` in `directory`.
+
+    `write` puts a file there, whole or not at all, with the mode that it is given.
+    """
+
+    directory: Path
+    names: Names
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    write: Callable[[Path, bytes, int], None] = write_atomically
+
+    @property
+    def place(self) -> str:
+        """The directory, as texts name it."""
+        return str(self.directory)
+
+    def fingerprint(self) -> Hashable:
+        """A value that changes when a file may have changed. Cheap, and never an error."""
+        return _fingerprint(self.directory)
+
+    def ensure(self, now: datetime) -> Serve:
+        """What is to be served, after what was missing was made and what nears its end was issued again.
+
+        Any number of processes may do this in one directory at once: one writes, all get the same. A renewal
+        that cannot be written is a warning for as long as the old leaf is good.
+
+        Raises:
+            CertificateError: the files are not good to serve and not ours to change, or cannot be written.
+        """
+        step = self._planned(now)
+        if isinstance(step, Write):
+            step = self._completed(now)
+        if isinstance(step, Refuse):
+            raise CertificateError(self.directory, *step.defects)
+        return step
+
+    def _planned(self, now: datetime) -> Write | Serve | Refuse:
+        material = read_material(self.directory)
+        stranger = _stranger(self.directory) if material == Material() else None
+        if stranger is not None:
+            text = f"is there and none of {', '.join(File)} is; name a directory that is meant for them alone"
+            return Refuse((Defect(stranger, Code.FOREIGN_FILES, text),))
+        return plan(material, self.names, self.lifetimes, now)
+
+    def _completed(self, now: datetime) -> Serve | Refuse:
+        try:
+            return self._complete(now)
+        except CertificateError as error:
+            left = as_it_is(read_material(self.directory), self.names, now)
+            if isinstance(left, Refuse):
+                raise
+            return replace(left, warnings=(*left.warnings, *error.defects))
+
+    def _complete(self, now: datetime) -> Serve | Refuse:
+        with ExitStack() as held:
+            with self._writing(_LOCK):
+                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                held.enter_context(exclusive(self.directory / _LOCK))
+                _sweep(self.directory)
+            for _ in range(len(File) + 1):
+                step = self._planned(now)
+                if not isinstance(step, Write):
+                    return step
+                with self._writing(step.file):
+                    self.write(self.directory / step.file, step.pem, _MODES[step.file])
+        text = "was held, and the files changed all the same; stop the other program that writes here"
+        raise CertificateError(self.directory, Defect(_LOCK, Code.NOT_WRITABLE, text))
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            text = f"cannot be written: {error.strerror or error}; give this user a directory to write in"
+            raise CertificateError(self.directory, Defect(name, Code.NOT_WRITABLE, text)) from error
+
+
+def read_material(directory: Path) -> Material:
+    """The files as they are at one moment, nothing judged.
+
+    They are read against the order in which they are written, so that what another process has begun looks begun,
+    never torn; a change in between (kubelet swaps a mounted Secret) is read again.
+
+    Raises:
+        CertificateError: one of them is there and cannot be read.
+    """
+    for _ in range(_LOOKS):
+        before = _fingerprint(directory)
+        found = [_read(directory, file) for file in reversed(File)]
+        if before == _fingerprint(directory):
+            break
+    return Material(*reversed(found))
+
+
+def _read(directory: Path, file: File) -> bytes | None:
+    try:
+        return read_whole(directory / file)
+    except OSError as error:
+        text = f"cannot be read: {error.strerror or error}; put a file there that this user can read"
+        raise CertificateError(directory, Defect(file, Code.UNREADABLE, text)) from error
+
+
+def _fingerprint(directory: Path) -> tuple[tuple[int, ...], ...]:
+    return tuple(fingerprint(directory / file) for file in File)
+
+
+def _stranger(directory: Path) -> str | None:
+    """Something that somebody keeps here; a volume's own files are nobody's."""
+    if not directory.is_dir():
+        return None
+    names = (entry.name for entry in directory.iterdir() if entry.name != "lost+found")
+    return min((name for name in names if not name.startswith(".")), default=None)
+
+
+def _sweep(directory: Path) -> None:
+    """Takes away what a write that never ended has left: it may hold a key."""
+    for file in File:
+        for left in directory.glob(f"{temporary_prefix(file)}*"):
+            left.unlink()
