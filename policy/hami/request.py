@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from typing import Final
 
+from policy import quantity
+from policy.hami.errors import shown
+from policy.hami.golang import MAX_INT32
+from policy.pod import Container
+
 PERCENT_UNSET: Final = 101
 """HAMi's mark for "no percentage given"; outside 0-100 on purpose."""
 
-MAX_INT32: Final = 2**31 - 1
+WHOLE_CARD: Final = 100
+"""Percent of a card's memory or cores that leave nothing to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +68,49 @@ class Request:
     memory: int = 0
     percent: int = PERCENT_UNSET
     cores: int = 0
+
+
+class InvalidRequestError(ValueError):
+    """A container asks for an amount that HAMi cannot read; the text names resource, value and legal values."""
+
+
+def given(container: Container, resource: str) -> object:
+    """Return the amount of ``resource`` that counts: the limit, else the request, None for neither."""
+    return container.limits[resource] if resource in container.limits else container.requests.get(resource)
+
+
+def read_request(container: Container, config: HamiConfig) -> Request | None:
+    """Return what ``container`` asks for, None if it asks for no card (HAMi: request of one container).
+
+    Raises:
+        InvalidRequestError: count, memory or cores are not whole or out of range. A percentage never is: HAMi
+            ignores one that is not whole and takes 100 for a larger one; refusing it is admission's business.
+    """
+    nums = _amount(container, config.count, MAX_INT32)
+    if not nums:
+        return None
+    factor = max(config.memory_factor, 1)
+    memory = (_amount(container, config.memory, MAX_INT32 // factor) or 0) * factor
+    percent = _percent(given(container, config.percent))
+    if memory == 0 and percent == PERCENT_UNSET:
+        memory, percent = config.default_memory, PERCENT_UNSET if config.default_memory else WHOLE_CARD
+    cores = _amount(container, config.cores, WHOLE_CARD)
+    return Request(nums, memory, percent, config.default_cores if cores is None else cores)
+
+
+def _amount(container: Container, resource: str, largest: int) -> int | None:
+    value = given(container, resource)
+    if value is None and resource not in container.limits and resource not in container.requests:
+        return None
+    amount = quantity.whole(value)
+    if amount is None or not 0 <= amount <= largest:
+        raise InvalidRequestError(
+            f'{resource} of container "{container.name}" is {shown(value)}; '
+            f"it must be a whole number from 0 to {largest}"
+        )
+    return amount
+
+
+def _percent(value: object) -> int:
+    percent = quantity.whole(value)
+    return PERCENT_UNSET if percent is None or percent <= 0 else min(percent, WHOLE_CARD)
