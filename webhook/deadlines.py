@@ -1,0 +1,116 @@
+"""A TLS socket that knows until when its peer may take its time.
+
+gunicorn's threads wait on a socket without an end, and a time-out of a socket starts anew with each byte. Here the
+time-out of each read and write is what is left of one deadline, so that a client that sends a byte a second holds a
+thread no longer than one that sends nothing.
+"""
+
+import errno
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from webhook.settings import Deadlines
+
+LINGER_SECONDS = 2.0
+"""How long an answered connection is listened to before it is closed, so that a reset cannot overtake the answer."""
+
+_LEAST_SECONDS = 0.001
+
+
+class OverdueError(ConnectionResetError):
+    """The peer took longer than it may. A reset, so that gunicorn closes the connection without a word."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(errno.ECONNRESET, what)
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+class BoundedSocket(ssl.SSLSocket):
+    """Made by `bounded`, through `ssl.SSLContext.sslsocket_class`."""
+
+    deadlines: ClassVar[Deadlines]
+    handshake_failed: ClassVar[Callable[[str], None]]
+
+    cut = False
+    request: Any = None
+    _until = 0.0
+
+    def allow(self, seconds: float) -> None:
+        """Set the deadline for all that is read and written from now on."""
+        self._until = time.monotonic() + seconds
+
+    def close_after_answer(self) -> None:
+        """Say `Connection: close` with the answer: what the client still sends is no request."""
+        if self.request is not None:
+            self.request.force_close()
+
+    def do_handshake(self, block: bool = False) -> None:
+        """Shake hands within the deadline; the header's begins when it is done."""
+        self.settimeout(self.deadlines.handshake)
+        try:
+            super().do_handshake(block)
+        except OSError as failure:
+            self.cut = True
+            type(self).handshake_failed(_reason(failure))
+            raise OverdueError(f"TLS handshake: {failure}") from failure
+        self.allow(self.deadlines.header)
+
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """Read within what is left of the deadline."""
+        self._bound()
+        try:
+            return super().recv(buflen, flags)
+        except TimeoutError as late:
+            self.cut = True
+            raise OverdueError("not received in time") from late
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Write within what is left of the deadline; sendall is made of this."""
+        self._bound()
+        try:
+            return super().send(data, flags)
+        except TimeoutError as late:
+            self.cut = True
+            raise OverdueError("the answer was not taken in time") from late
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        """Write all of it before the answer's deadline."""
+        self.allow(self.deadlines.answer)
+        super().sendall(data, flags)
+
+    def _bound(self) -> None:
+        self.settimeout(max(self._until - time.monotonic(), _LEAST_SECONDS))
+
+
+def bounded(deadlines: Deadlines, handshake_failed: Callable[[str], None]) -> type[BoundedSocket]:
+    """The socket class of one server. `handshake_failed` is told the reason of each handshake that fails."""
+    attributes = {"deadlines": deadlines, "handshake_failed": staticmethod(handshake_failed)}
+    return type("ServingSocket", (BoundedSocket,), attributes)
+
+
+def _reason(failure: OSError) -> str:
+    """One of timeout, certificate-refused, closed, protocol.
+
+    A peer that does not trust our certificate says so with an alert, and under TLS 1.3 too before the handshake is
+    complete here: its alert comes instead of its Finished.
+    """
+    if isinstance(failure, TimeoutError):
+        return "timeout"
+    if isinstance(failure, ssl.SSLEOFError | ConnectionError):
+        return "closed"
+    alert = getattr(failure, "reason", None) or ""
+    return "certificate-refused" if "ALERT" in alert and alert.endswith(_CERTIFICATE_ALERTS) else "protocol"
+
+
+_CERTIFICATE_ALERTS = (
+    "BAD_CERTIFICATE",
+    "CERTIFICATE_EXPIRED",
+    "CERTIFICATE_REVOKED",
+    "CERTIFICATE_UNKNOWN",
+    "UNKNOWN_CA",
+    "UNSUPPORTED_CERTIFICATE",
+)

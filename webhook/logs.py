@@ -1,0 +1,65 @@
+"""The log on stderr: one line per event, as text for people or as JSON for machines."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+_DECISIONS = logging.getLogger("numafit.decision")
+
+
+def configure(level: str, form: str) -> None:
+    """Send all logging of the process to stderr. `form` is text or json; `level` the least that is written."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+
+
+def decision(path: str, verdict: str, seconds: float, fields: Mapping[str, object]) -> None:
+    """Write the line of one answered request. `fields` are the operation's; the line's own names win."""
+    if _DECISIONS.isEnabledFor(logging.INFO):
+        own = {"path": path, "verdict": verdict, "ms": round(seconds * 1000, 3)}
+        _DECISIONS.info("decision", extra={"fields": {**own, **fields, **own}})
+
+
+class TextLines(logging.Formatter):
+    """`2026-11-30T10:00:00.123Z info decision path=/webhook verdict=allowed ms=0.31`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; further lines only for a traceback."""
+        fields = getattr(record, "fields", {})
+        pairs = "".join(f" {name}={_plain(value)}" for name, value in fields.items())
+        trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
+        return f"{_instant(record)} {record.levelname.lower()} {record.getMessage()}{pairs}{trace}"
+
+
+class JsonLines(logging.Formatter):
+    """The same as one JSON object: time, level, message, then the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, a traceback as text in `trace`."""
+        own = {"time": _instant(record), "level": record.levelname.lower(), "message": record.getMessage()}
+        fields: dict[str, Any] = {**own, **getattr(record, "fields", {}), **own}
+        if record.exc_info:
+            fields["trace"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str)
+
+
+def _instant(record: logging.LogRecord) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03d}Z"
+
+
+def _plain(value: object) -> str:
+    """A value without blanks as it is, everything else quoted as JSON does: one event stays one line."""
+    if isinstance(value, list | tuple):
+        return ",".join(_plain(item) for item in value)
+    text = str(value)
+    return text if text.isascii() and text.isprintable() and not _QUOTED & set(text) and text else json.dumps(text)
+
+
+_QUOTED = frozenset(' "=')
