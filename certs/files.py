@@ -15,7 +15,7 @@ def read_whole(path: Path) -> bytes | None:
     """The content of a regular file; None where there is nothing.
 
     Raises:
-        OSError: there is something else (a directory, a link to nothing), it is too large, or it is not readable.
+        OSError: it is something else (a directory, a link to nothing), too large, or not readable.
     """
     try:
         status = path.stat()
@@ -31,7 +31,7 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def fingerprint(path: Path) -> tuple[int, ...]:
-    """Numbers that change when the content may have changed; cheap enough for every second. Never raises OSError."""
+    """Numbers that change when the content may have changed. Cheap enough for every second, and never an error."""
     try:
         status = path.stat()
     except OSError as error:
@@ -40,7 +40,7 @@ def fingerprint(path: Path) -> tuple[int, ...]:
 
 
 def write_atomically(path: Path, content: bytes, mode: int) -> None:
-    """Puts `content` at `path` such that a reader, or a crash, sees the old file or the new one, never a part.
+    """Puts `content` at `path`: a reader, and a crash, finds the old file or the new one, never a part.
 
     Raises:
         OSError: it could not be written; what was there before is still there.

@@ -18,7 +18,7 @@ def build_context(chain: bytes, key: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # Neither the API server nor the device plugin resumes a session: a ticket would be made and sent for nothing.
+    # Neither the API server nor the device plugin resumes a session: tickets would be sent for nothing.
     context.num_tickets = 0
     # The key goes first: OpenSSL takes the first one it meets, and a chain may hold another.
     with _in_memory(key + b"\n" + chain) as path:
@@ -29,8 +29,8 @@ def build_context(chain: bytes, key: bytes) -> ssl.SSLContext:
 def prove(context: ssl.SSLContext, trusted: bytes, name: str) -> None:
     """Shakes hands with `context` in memory, as a client that trusts `trusted` (DER) alone and calls `name`.
 
-    As in Go's clients any certificate may be the trusted one, a root or not. Dates are not looked at: they are
-    judged where the time is passed in, by one clock.
+    As in Go's clients any certificate may be the trusted one, a root or not. Dates are not looked at: they
+    are judged where the time is passed in, by one clock.
 
     Raises:
         ssl.SSLError: no client could connect.

@@ -1,9 +1,9 @@
 """What to do with a place's certificates: one pure step at a time, so that a crash between two is harmless.
 
-The files are made in the order of `File`, each from those before it. What a crash leaves behind is therefore a
-beginning of that order, and the next start goes on with it. A leaf is issued again for the key that it has: only
-`tls.crt` changes, so there is no moment at which key and certificate disagree. (A new key for the leaf would
-protect nothing: it lies beside the CA's.)
+The files are made in the order of `File`, each from those before it. What a crash leaves behind is therefore
+a beginning of that order, and the next start goes on with it. A leaf is issued again for the key that it has:
+only `tls.crt` changes, so there is no moment at which key and certificate disagree. (A new key for the leaf
+would protect nothing: it lies beside the CA's.)
 """
 
 from dataclasses import astuple, dataclass, field, replace
@@ -29,7 +29,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Serve this pair. `path` leads from the leaf to the certificate that clients trust; `warnings` can wait."""
+    """Serve this pair. `path` leads from the leaf to what clients trust; `warnings` can wait."""
 
     pair: KeyPair
     ca_cert: bytes | None
@@ -47,9 +47,8 @@ class Refuse:
 def plan(material: Material, names: Names, lifetimes: Lifetimes, now: datetime) -> Write | Serve | Refuse:
     """The next step for what a place holds.
 
-    Nothing there, or a beginning: the next file is made. A full set made here, or with a CA key that was brought:
-    the leaf is issued again when two thirds of its lifetime are over or it lacks a name. Without `ca.key`: what was
-    brought is served as it is.
+    Nothing there, or a beginning: the next file is made. A full set: the leaf is issued again when two thirds
+    of its lifetime are over, or when it lacks a name. Without `ca.key`: what was brought is served as it is.
     """
     held = [pem is not None for pem in astuple(material)]
     begun = held.index(False) if False in held else len(held)

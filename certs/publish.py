@@ -19,5 +19,5 @@ def publish_ca(ca_cert: bytes | None, path: Path) -> None:
         if read_whole(path) != ca_cert:
             write_atomically(path, ca_cert, 0o644)
     except OSError as error:
-        text = f"cannot be written: {error.strerror or error}; name a file in a directory that this user can write"
+        text = f"cannot be written: {error.strerror or error}; name a file in a directory open to this user"
         raise CertificateError(path.parent, Defect(path.name, Code.NOT_WRITABLE, text)) from error

@@ -83,7 +83,9 @@ def read_certificates(pem: bytes) -> tuple[Certificate, ...]:
     except Exception as error:
         raise UnreadableError("holds a certificate that is cut short or damaged") from error
     if len(found) != begun:
-        raise UnreadableError(f"begins {begun} certificates and ends {len(found)}: it is cut short or damaged")
+        raise UnreadableError(
+            f"begins {begun} certificates and ends {len(found)}: it is cut short or damaged"
+        )
     return found
 
 

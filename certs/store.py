@@ -1,4 +1,4 @@
-"""A directory that keeps certificates: made when it is empty, kept when good, never taken over from others."""
+"""A directory that keeps certificates: made when empty, kept when good, never taken over from others."""
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -98,8 +98,8 @@ class DirectoryStore:
 def read_material(directory: Path) -> Material:
     """The files as they are at one moment, nothing judged.
 
-    They are read against the order in which they are written, so that what another process has begun looks begun,
-    never torn; a change in between (kubelet swaps a mounted Secret) is read again.
+    They are read against the order in which they are written, so that what another process has begun looks
+    begun, never torn; after a change in between (kubelet swaps a mounted Secret) they are read again.
 
     Raises:
         CertificateError: one of them is there and cannot be read.
