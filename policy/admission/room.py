@@ -1,0 +1,100 @@
+"""Where a pod could go: eligible and reachable nodes with its candidate cards (docs/admission.md, "Words")."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from policy.facts import UNKNOWN_NUMA, Card, Facts, Node
+from policy.pod import Pod
+from policy.scheduling import allows
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A node that stands for itself and others like it, with the cards there that the pod may use."""
+
+    node: Node
+    candidates: tuple[Card, ...]
+
+    @property
+    def largest_numa_group(self) -> int | None:
+        """The most candidates that one NUMA node holds, None where a candidate's NUMA node is not known."""
+        groups = Counter(card.numa for card in self.candidates)
+        return None if UNKNOWN_NUMA in groups else max(groups.values(), default=0)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the node has a card that is no candidate."""
+        return len(self.candidates) < len(self.node.cards)
+
+
+class Room:
+    """The nodes of a cluster as one pod sees them.
+
+    Nodes of one kind look alike to a pod that names none of their cards, so one of them stands for all: the cost
+    does not grow with the size of the cluster, but for node selectors that match nothing.
+    """
+
+    def __init__(self, facts: Facts, pod: Pod, pins: Sequence[str], excluded: Sequence[str], most: int) -> None:
+        self._inventory = facts.inventory
+        self._pod = pod
+        self._pins = frozenset(pins)
+        self._excluded = frozenset(excluded)
+        self._most = most
+
+    def node_of(self, uuid: str) -> str | None:
+        """The name of the node that holds the card ``uuid``, None if no node does."""
+        return self._inventory.card_nodes.get(uuid)
+
+    def known_uuids(self) -> Sequence[str]:
+        """Every card that some node holds."""
+        return tuple(self._inventory.card_nodes)
+
+    @cached_property
+    def holders(self) -> tuple[Spot, ...]:
+        """The nodes that hold a card which the pod names, eligible or not."""
+        return tuple(Spot(node, self._candidates(node)) for node in self._named)
+
+    @cached_property
+    def eligible(self) -> tuple[Spot, ...]:
+        """The spots on nodes that the pod's node selector and required affinity allow."""
+        named = tuple(spot for spot in self.holders if allows(self._pod, spot.node))
+        return named if self._pins else (*named, *self._samples())
+
+    @cached_property
+    def reachable(self) -> tuple[Spot, ...]:
+        """The eligible spots with enough candidates."""
+        return tuple(spot for spot in self.eligible if len(spot.candidates) >= self._most)
+
+    @cached_property
+    def has_unread_nodes(self) -> bool:
+        """Whether some node that the pod may go to has cards that could not be read: nobody knows what fits there."""
+        return any(
+            kind.sample.problem and any(allows(self._pod, self._inventory.nodes[name]) for name in kind.names)
+            for kind in self._inventory.kinds
+        )
+
+    @cached_property
+    def _named(self) -> tuple[Node, ...]:
+        inventory = self._inventory
+        names = {inventory.card_nodes[uuid] for uuid in self._pins | self._excluded if uuid in inventory.card_nodes}
+        return tuple(inventory.nodes[name] for name in sorted(names))
+
+    def _samples(self) -> tuple[Spot, ...]:
+        """One eligible node of each kind, but for those that hold a card which the pod names."""
+        named = {node.name for node in self._named}
+        found = []
+        for kind in self._inventory.kinds:
+            nodes = (self._inventory.nodes[name] for name in kind.names if name not in named)
+            node = next((node for node in nodes if allows(self._pod, node)), None)
+            if node is not None and node.cards:
+                found.append(Spot(node, self._candidates(node)))
+        return tuple(found)
+
+    def _candidates(self, node: Node) -> tuple[Card, ...]:
+        return tuple(
+            card
+            for card in node.cards
+            if (not self._pins or card.uuid in self._pins) and card.uuid not in self._excluded
+        )

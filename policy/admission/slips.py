@@ -1,0 +1,56 @@
+"""Rules about slips of the pen: keys and amounts in a place where nobody reads them."""
+
+from functools import lru_cache
+from typing import Final
+
+from policy import keys
+from policy.admission.case import Case
+
+_PREFIXES: Final = frozenset({"hami.io", "nvidia.com", ""})
+_KNOWN: Final = frozenset(keys.USER_KEYS)
+_BY_NAME: Final = {key.partition("/")[2]: key for key in keys.USER_KEYS}
+
+
+def near_miss_key(case: Case) -> str | None:
+    """An annotation's key is one edit or one prefix away from one that HAMi reads."""
+    for key in case.pod.annotations:
+        meant = nearest_key(key)
+        if meant:
+            return f"annotation {key} is read by nobody; did you mean {meant}?"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def nearest_key(key: str) -> str:
+    """Return the key that ``key`` was probably meant to be, empty if it is known or like none.
+
+    Cached, because a cluster's pods carry the same few keys again and again.
+    """
+    if key in _KNOWN or keys.is_owned(key):
+        return ""
+    prefix, _, name = key.rpartition("/")
+    if prefix in _PREFIXES and name in _BY_NAME:
+        return _BY_NAME[name]
+    plain = key.lower().replace("_", "-")
+    return next((known for known in keys.USER_KEYS if _is_one_edit(plain, known)), "")
+
+
+def _is_one_edit(text: str, other: str) -> bool:
+    """Tell whether one letter more, less, other, or two neighbours swapped make ``text`` into ``other``."""
+    if abs(len(text) - len(other)) > 1:
+        return False
+    short, long = sorted((text, other), key=len)
+    start = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) < len(long):
+        return short[start:] == long[start + 1 :]
+    swapped = long[:start] + long[start : start + 2][::-1] + long[start + 2 :]
+    return short[start + 1 :] == long[start + 1 :] or short == swapped
+
+
+def amount_as_annotation(case: Case) -> str | None:
+    """A GPU resource is written as an annotation, where nobody reads it."""
+    hami = case.operator.hami
+    for resource in (hami.count, hami.memory, hami.percent, hami.cores, hami.priority):
+        if resource in case.pod.annotations:
+            return f"{resource} is a resource, not an annotation; write it under a container's resources.limits."
+    return None
