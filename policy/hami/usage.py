@@ -53,7 +53,7 @@ def steady(entries: Sequence[Entry], phases: Sequence[Phase]) -> Mapping[str, Us
     than there are containers is complete and moves nowhere: an init container's card is free again.
     """
     use = _still_running(entries, phases)
-    if use or len(entries) > len(phases) or entries[-1:] != [()]:
+    if use or not entries or entries[-1] or len(entries) > len(phases):
         return use
     return _still_running(entries[:-1], phases)
 

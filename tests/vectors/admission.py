@@ -11,6 +11,7 @@ from policy.admission.table import BY_CODE
 from policy.facts import UNKNOWN_NUMA, Card, Facts, Kubelet, Node, gather
 from policy.hami.request import HamiConfig
 from policy.pod import read_pod
+from tests.vectors.runner import ADMISSION, Answer
 
 SECTION_4: Final = frozenset(
     {
@@ -64,7 +65,9 @@ def answer(vector: Mapping[str, Any]) -> dict[str, object]:
         _facts(vector["nodes"]),
         fresh=config.get("factsFresh", True),
     )
-    found = {level: [f.code for f in verdict.findings if f.level is level and f.code not in SECTION_4] for level in Level}
+    found = {
+        level: [f.code for f in verdict.findings if f.level is level and f.code not in SECTION_4] for level in Level
+    }
     enforce, warn = sorted(found[Level.ENFORCE]), sorted(found[Level.WARN])
     return {"allowed": not enforce, "enforce": enforce, "warn": warn}
 
@@ -77,7 +80,11 @@ def pod_object(short: Mapping[str, Any]) -> dict[str, Any]:
     spec |= {key: short[key] for key in ("schedulerName", "nodeName", "nodeSelector", "affinity") if key in short}
     if short.get("podResources"):
         spec["resources"] = short["podResources"] if isinstance(short["podResources"], dict) else {"limits": {"cpu": 1}}
-    metadata: dict[str, Any] = {"name": "p", "namespace": "default", "annotations": dict(short.get("annotations") or {})}
+    metadata: dict[str, Any] = {
+        "name": "p",
+        "namespace": "default",
+        "annotations": dict(short.get("annotations") or {}),
+    }
     metadata["labels"] = dict(short.get("labels") or {})
     if short.get("ownerKind"):
         metadata["ownerReferences"] = [{"kind": short["ownerKind"], "name": "o", "controller": True}]
@@ -119,3 +126,5 @@ def _card(index: int, short: Mapping[str, Any]) -> Card:
 
 
 assert SECTION_4 <= BY_CODE.keys()  # a code that was renamed would be compared again without anybody noticing
+
+ANSWERS: Final[Mapping[str, Answer]] = {ADMISSION: lambda vector: answer(vector.input)}
