@@ -4,6 +4,7 @@ A change makes a new value and copies only the node that changed, so a decision 
 never costs more because other nodes exist.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -190,10 +191,17 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Nodes that differ in name, labels and UUIDs only: a rule that asks for neither needs one of them."""
+    """Nodes that differ in name, labels and UUIDs only: a rule that asks for neither needs one of them.
+
+    Attributes:
+        sample: one of them.
+        names: all of them.
+        numa_sizes: NUMA node -> how many cards it holds.
+    """
 
     sample: Node
     names: tuple[str, ...]
+    numa_sizes: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +229,15 @@ def take_inventory(nodes: Iterable[Node]) -> Inventory:
     return Inventory(
         nodes=by_name,
         card_nodes={card.uuid: node.name for node in by_name.values() for card in node.cards},
-        kinds=tuple(Kind(alike[0], tuple(node.name for node in alike)) for alike in kinds.values()),
+        kinds=tuple(_kind(alike) for alike in kinds.values()),
+    )
+
+
+def _kind(alike: list[Node]) -> Kind:
+    return Kind(
+        sample=alike[0],
+        names=tuple(node.name for node in alike),
+        numa_sizes=Counter(card.numa for card in alike[0].cards),
     )
 
 

@@ -8,6 +8,7 @@ resource.Quantity).
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 _TEXT: Final = re.compile(
@@ -46,6 +47,7 @@ def whole(value: object) -> int | None:
     return amount.numerator if amount is not None and amount.denominator == 1 else None
 
 
+@lru_cache(maxsize=4096)
 def _parse_text(text: str) -> Fraction | None:
     match = _TEXT.fullmatch(text)
     if match is None:

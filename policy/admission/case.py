@@ -1,8 +1,6 @@
 """A pod with everything that the rules ask of it, read once (docs/admission.md, "Words")."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 from policy import keys
@@ -96,105 +94,98 @@ def gpu_container(container: Container, config: HamiConfig) -> GpuContainer | No
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One pod to be judged, and what it is judged by.
+    """One pod to be judged, and what it is judged by. Made by `open_case`.
 
     Attributes:
-        facts: the cluster, None where it is not known or a ° rule must not be judged.
-        changed: the keys among the four whose value changed, on an update; none on creation.
+        gpus: its GPU containers in the order of the annotation values.
+        facts: the cluster, None where it is not known or too old to judge by.
+        room: where the pod could go, as far as the facts tell.
         is_stale: whether facts exist and are too old to judge by.
+        changed: the keys among the four whose value changed, on an update; none on creation.
+        most: the largest need of the containers, init containers included.
+        at_once: how many cards the pod takes at once at least, whole cards not being shared.
+        alignment: the alignment key's value, trimmed and lower-cased; empty if there is none.
+        binds: whether numa-bind is asked for.
+        pin_items: the items of use-gpuuuid.
+        pins: the distinct ones in the order written.
+        exclusion_items: the items of nouse-gpuuuid.
+        left: the pins that are not excluded.
+        is_mig: whether the pod asks for MIG instances by its vgpu-mode.
     """
 
     pod: Pod
     operator: Operator
     gpus: tuple[GpuContainer, ...]
-    facts: Facts | None = None
-    changed: Sequence[str] = ()
-    is_stale: bool = False
-
-    @property
-    def most(self) -> int:
-        """The largest need of the pod's containers, init containers included."""
-        return self._counts[0]
-
-    @property
-    def at_once(self) -> int:
-        """How many cards the pod takes at once at least, whole cards not being shared."""
-        return self._counts[1]
-
-    @cached_property
-    def _counts(self) -> tuple[int, int]:
-        most = wholes = others = 0
-        for gpu in self.gpus:
-            most = max(most, gpu.need)
-            if gpu.container.phase is Phase.INIT:
-                continue
-            if gpu.whole_card:
-                wholes += gpu.need
-            else:
-                others = max(others, gpu.need)
-        return most, max(most, wholes + others)
-
-    @cached_property
-    def alignment(self) -> str:
-        """The alignment key's value, trimmed and lower-cased; empty if there is none."""
-        return self.pod.annotations.get(keys.NUMA_ALIGNMENT, "").strip().lower()
+    facts: Facts | None
+    room: Room
+    is_stale: bool
+    changed: tuple[str, ...]
+    most: int
+    at_once: int
+    alignment: str
+    binds: bool
+    pin_items: tuple[str, ...]
+    pins: tuple[str, ...]
+    exclusion_items: tuple[str, ...]
+    left: tuple[str, ...]
+    is_mig: bool
 
     @property
     def mode(self) -> str:
         """A valid alignment mode, empty if the pod has none."""
         return self.alignment if self.alignment in MODES else ""
 
-    @cached_property
-    def binds(self) -> bool:
-        """Whether numa-bind is asked for."""
-        text = self.pod.annotations.get(keys.NUMA_BIND)
-        return text is not None and go_bool(text) is True
-
-    @cached_property
-    def pin_items(self) -> tuple[str, ...]:
-        """The items of use-gpuuuid."""
-        return items(self.pod.annotations.get(keys.USE_UUID, ""))
-
-    @cached_property
-    def pins(self) -> tuple[str, ...]:
-        """The distinct items of use-gpuuuid in the order written."""
-        return tuple(dict.fromkeys(self.pin_items))
-
-    @cached_property
-    def exclusion_items(self) -> tuple[str, ...]:
-        """The items of nouse-gpuuuid."""
-        return items(self.pod.annotations.get(keys.NOUSE_UUID, ""))
-
-    @cached_property
-    def left(self) -> tuple[str, ...]:
-        """The pins that are not excluded."""
-        excluded = self.exclusion_items
-        return tuple(pin for pin in self.pins if pin not in excluded)
-
-    @cached_property
-    def is_mig(self) -> bool:
-        """Whether the pod asks for MIG instances by its vgpu-mode."""
-        return self.pod.annotations.get(keys.VGPU_MODE, "").strip().lower() == "mig"
-
-    @cached_property
-    def room(self) -> Room:
-        """Where the pod could go. Only for rules that need facts."""
-        return Room(self.facts or Facts(), self.pod, self.pins, self.exclusion_items, self.most)
-
     @property
     def refits(self) -> bool:
         """Whether the pod asks to be aligned and device plugins can have that done."""
         return bool(self.mode) and self.operator.refit_enabled
 
-    @cached_property
+    @property
     def first_of_most(self) -> GpuContainer:
         """The first container whose need is the largest: the one to name in a message."""
         return next(gpu for gpu in self.gpus if gpu.need == self.most)
 
 
-def open_case(pod: Pod, operator: Operator, facts: Facts | None = None, *, is_stale: bool = False) -> Case:
+def open_case(
+    pod: Pod,
+    operator: Operator,
+    facts: Facts | None = None,
+    *,
+    is_stale: bool = False,
+    changed: tuple[str, ...] = (),
+) -> Case:
     """Read ``pod`` for judging."""
+    annotations = pod.annotations
     found = (gpu_container(container, operator.hami) for container in pod.containers)
-    return Case(pod, operator, tuple(gpu for gpu in found if gpu is not None), facts, is_stale=is_stale)
+    gpus = tuple(gpu for gpu in found if gpu is not None)
+    pin_items = items(annotations.get(keys.USE_UUID, ""))
+    exclusion_items = items(annotations.get(keys.NOUSE_UUID, ""))
+    pins = tuple(dict.fromkeys(pin_items))
+    most = max((gpu.need for gpu in gpus), default=0)
+    return Case(
+        pod=pod,
+        operator=operator,
+        gpus=gpus,
+        facts=facts,
+        room=Room(facts or Facts(), pod, pins, exclusion_items, most),
+        is_stale=is_stale,
+        changed=changed,
+        most=most,
+        at_once=max(most, _taken_at_once(gpus)),
+        alignment=annotations.get(keys.NUMA_ALIGNMENT, "").strip().lower(),
+        binds=go_bool(annotations.get(keys.NUMA_BIND, "")) is True,
+        pin_items=pin_items,
+        pins=pins,
+        exclusion_items=exclusion_items,
+        left=tuple(pin for pin in pins if pin not in exclusion_items),
+        is_mig=annotations.get(keys.VGPU_MODE, "").strip().lower() == "mig",
+    )
+
+
+def _taken_at_once(gpus: tuple[GpuContainer, ...]) -> int:
+    """The whole cards of the containers that run together, and the most cards that one of the others needs."""
+    together = [gpu for gpu in gpus if gpu.container.phase is not Phase.INIT]
+    wholes = sum(gpu.need for gpu in together if gpu.whole_card)
+    return wholes + max((gpu.need for gpu in together if not gpu.whole_card), default=0)

@@ -1,27 +1,18 @@
 """Judging a pod: which rules are asked, which findings count (docs/admission.md, "Levels")."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from policy import keys
 from policy.admission.alignment import is_foreign
 from policy.admission.case import Case, Operator, open_case
 from policy.admission.defaults import Filled, fill_in
-from policy.admission.finding import Finding, Level, Mild, Rule
-from policy.admission.levels import Levels
+from policy.admission.finding import Finding, Level, Mild
+from policy.admission.levels import Asked, Levels, asked
 from policy.admission.pins import has_too_few_pins
 from policy.admission.safety import changed_keys, forged_on_update
 from policy.admission.spelling import has_malformed_pins
-from policy.admission.table import (
-    ANY_POD,
-    FORMAT_RULES,
-    HOPELESS,
-    ON_UPDATE,
-    PARTLY_UNKNOWN,
-    ROOM,
-    WITH_FACTS,
-    WITHOUT_FACTS,
-)
+from policy.admission.table import FORMAT_RULES, HOPELESS, ON_UPDATE
 from policy.facts import Facts
 from policy.pod import Pod
 
@@ -100,18 +91,18 @@ def judge_update(pod: Pod, old: Mapping[str, str], user: str, operator: Operator
 def _late_changes(pod: Pod, changed: tuple[str, ...], operator: Operator, levels: Levels) -> list[Finding]:
     """The findings about changed keys, as warnings; a key that was emptied is as good as gone."""
     filled = {key: value for key, value in pod.annotations.items() if value or key not in changed}
-    case = replace(open_case(replace(pod, annotations=filled), operator), changed=changed)
+    case = open_case(replace(pod, annotations=filled), operator, changed=changed)
     if not case.gpus:
         return []
     rules = [*ON_UPDATE, *(rule for key in changed for rule in FORMAT_RULES[key])]
-    return [_capped(finding) for finding in _ask(case, rules, levels)]
+    return [_capped(finding) for finding in _ask(case, asked(rules, levels.by_code))]
 
 
 def find(case: Case, levels: Levels) -> tuple[Finding, ...]:
     """Ask every rule that is to be asked about ``case`` and return what holds, refusals first."""
-    findings = list(_ask(case, ANY_POD, levels))
+    findings = list(_ask(case, levels.any_pod))
     if case.gpus:
-        findings += _ask(case, WITHOUT_FACTS, levels)
+        findings += _ask(case, levels.without_facts)
         if case.facts is not None and _is_placeable(case):
             findings += _ask_facts(case, levels)
         if is_foreign(case):
@@ -130,20 +121,16 @@ def _is_placeable(case: Case) -> bool:
 
 
 def _ask_facts(case: Case, levels: Levels) -> list[Finding]:
-    first = next(_ask(case, ROOM, levels), None)
+    first = next(_ask(case, levels.room), None)
     findings = [] if first is None else [first]
-    findings += _ask(case, (PARTLY_UNKNOWN,), levels)
+    findings += _ask(case, levels.partly_unknown)
     if first is None or first.code not in HOPELESS:
-        findings += _ask(case, WITH_FACTS, levels)
+        findings += _ask(case, levels.with_facts)
     return findings
 
 
-def _ask(case: Case, rules: Iterable[Rule], levels: Levels) -> Iterator[Finding]:
-    by_code = levels.by_code
-    for rule in rules:
-        level = by_code[rule.code]
-        if level is Level.OFF:
-            continue
+def _ask(case: Case, rules: Asked) -> Iterator[Finding]:
+    for rule, level in rules:
         message = rule.check(case)
         if message is not None:
             finding = Finding(rule.code, level, message)

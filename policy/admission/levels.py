@@ -1,11 +1,14 @@
 """The levels in force for a namespace."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from policy.admission.finding import Level
-from policy.admission.table import BY_CODE, RULES
+from policy.admission.finding import Level, Rule
+from policy.admission.table import ANY_POD, BY_CODE, PARTLY_UNKNOWN, ROOM, RULES, WITH_FACTS, WITHOUT_FACTS
+
+Asked = tuple[tuple[Rule, Level], ...]
+"""Rules to be asked, each with what follows from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +19,17 @@ class Levels:
         by_code: every code's level.
         default_alignment: the mode that pods get where they can profit from it, empty for none.
         digest: a short hash of the two, for the mark on judged pods.
+        any_pod: the rules of that part of the table that are not off, each with its level; so for the others.
     """
 
     by_code: Mapping[str, Level]
     default_alignment: str
     digest: str
+    any_pod: Asked
+    without_facts: Asked
+    room: Asked
+    partly_unknown: Asked
+    with_facts: Asked
 
 
 def resolve(overrides: Mapping[str, Level], *, static_cluster: bool, default_alignment: str = "") -> Levels:
@@ -35,7 +44,21 @@ def resolve(overrides: Mapping[str, Level], *, static_cluster: bool, default_ali
     by_code = {rule.code: overrides.get(rule.code, rule.level or room) for rule in RULES}
     said = ",".join(f"{code}={level}" for code, level in sorted(by_code.items()))
     digest = hashlib.sha256(f"{default_alignment};{said}".encode()).hexdigest()[:12]
-    return Levels(by_code, default_alignment, digest)
+    return Levels(
+        by_code=by_code,
+        default_alignment=default_alignment,
+        digest=digest,
+        any_pod=asked(ANY_POD, by_code),
+        without_facts=asked(WITHOUT_FACTS, by_code),
+        room=asked(ROOM, by_code),
+        partly_unknown=asked((PARTLY_UNKNOWN,), by_code),
+        with_facts=asked(WITH_FACTS, by_code),
+    )
+
+
+def asked(rules: Iterable[Rule], by_code: Mapping[str, Level]) -> Asked:
+    """The rules among ``rules`` that are not off."""
+    return tuple((rule, by_code[rule.code]) for rule in rules if by_code[rule.code] is not Level.OFF)
 
 
 def unknown_codes(codes: Mapping[str, Level]) -> tuple[str, ...]:

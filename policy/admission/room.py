@@ -1,7 +1,7 @@
 """Where a pod could go: eligible and reachable nodes with its candidate cards (docs/admission.md, "Words")."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,12 +16,17 @@ class Spot:
 
     node: Node
     candidates: tuple[Card, ...]
+    numa_sizes: Mapping[int, int]
+
+    @classmethod
+    def of(cls, node: Node, candidates: tuple[Card, ...]) -> "Spot":
+        """Count the candidates of each NUMA node."""
+        return cls(node, candidates, Counter(card.numa for card in candidates))
 
     @property
     def largest_numa_group(self) -> int | None:
         """The most candidates that one NUMA node holds, None where a candidate's NUMA node is not known."""
-        groups = Counter(card.numa for card in self.candidates)
-        return None if UNKNOWN_NUMA in groups else max(groups.values(), default=0)
+        return None if UNKNOWN_NUMA in self.numa_sizes else max(self.numa_sizes.values(), default=0)
 
     @property
     def narrows(self) -> bool:
@@ -54,7 +59,7 @@ class Room:
     @cached_property
     def holders(self) -> tuple[Spot, ...]:
         """The nodes that hold a card which the pod names, eligible or not."""
-        return tuple(Spot(node, self._candidates(node)) for node in self._named)
+        return tuple(Spot.of(node, self._candidates(node)) for node in self._named)
 
     @cached_property
     def eligible(self) -> tuple[Spot, ...]:
@@ -82,14 +87,14 @@ class Room:
         return tuple(inventory.nodes[name] for name in sorted(names))
 
     def _samples(self) -> tuple[Spot, ...]:
-        """One eligible node of each kind, but for those that hold a card which the pod names."""
+        """One eligible node of each kind, but for those that hold a named card; all its cards are candidates."""
         named = {node.name for node in self._named}
         found = []
         for kind in self._inventory.kinds:
             nodes = (self._inventory.nodes[name] for name in kind.names if name not in named)
             node = next((node for node in nodes if allows(self._pod, node)), None)
             if node is not None and node.cards:
-                found.append(Spot(node, self._candidates(node)))
+                found.append(Spot(node, node.cards, kind.numa_sizes))
         return tuple(found)
 
     def _candidates(self, node: Node) -> tuple[Card, ...]:
