@@ -16,8 +16,9 @@ from webhook.cluster.shapes import mapping, mappings, title
 
 CLUSTER_KEY: Final = "device-config.yaml"
 NODES_KEY: Final = "config.json"
-SWITCH: Final = "enablenumatopology"
-"""Compared in lower case: HAMi spells it differently in its two files."""
+CLUSTER_SWITCH: Final = "enableNumaTopology"
+NODE_SWITCH: Final = "enablenumatopology"
+"""HAMi reads the keys of its JSON file in any case, those of its YAML files as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class _Reader:
             self._take_nodes(self._parsed(nodes, f"{title}: nodeConfiguration.config"), title)
 
     def _take_cluster(self, source: object, title: str) -> None:
-        said = self._switch(source, title)
+        said = self._switch(mapping(source).get(CLUSTER_SWITCH), title)
         if self.everywhere is None:
             self.everywhere = said
 
@@ -96,7 +97,7 @@ class _Reader:
 
     def _exception(self, entry: Mapping[str, Any], title: str) -> bool | None:
         """Read one exception; None if it says nothing, or not of which node."""
-        said = self._switch(entry, title)
+        said = self._switch({key.lower(): value for key, value in entry.items()}.get(NODE_SWITCH), title)
         if said is None:
             return None
         if "nodelabelselector" in entry or not isinstance(entry.get("name"), str) or entry["name"] == "*":
@@ -108,8 +109,7 @@ class _Reader:
             return None
         return said
 
-    def _switch(self, source: object, title: str) -> bool | None:
-        said = {str(key).lower(): value for key, value in mapping(source).items()}.get(SWITCH)
+    def _switch(self, said: object, title: str) -> bool | None:
         if said is None or isinstance(said, bool):
             return said
         self.problems.append(f"{title}: enableNumaTopology is {shown(said)}, true or false was expected")
