@@ -11,6 +11,7 @@ from typing import Any, Final
 from policy import quantity
 from policy.facts import UNKNOWN_NUMA
 from policy.hami.golang import MAX_INT32
+from tests.vectors import promises
 from tests.vectors.runner import Deviation, Vector, matches
 
 _SEPARATORS: Final = frozenset(",:;")
@@ -193,5 +194,29 @@ DEVIATIONS: Final[tuple[Deviation, ...]] = (
         groups=("accounting.steady",),
         applies=_only_ended_init_containers_hold,
         holds=_nothing_is_held,
+    ),
+    Deviation(
+        name="numa-node-judged-whole",
+        reason="Cards of one container come from a known NUMA node that has enough; a useless card loses none of them.",
+        decision="docs/decisions.md 5 and 6",
+        groups=("fit.", "refit"),
+        applies=promises.binds_several_cards,
+        holds=promises.one_known_numa_node_or_none_can,
+    ),
+    Deviation(
+        name="quota-keeps-positions",
+        reason="A quota is compared with what the pod holds at one time: each entry in its place, no card twice.",
+        decision="docs/decisions.md 8",
+        groups=("fit.", "refit"),
+        applies=promises.counts_several_entries,
+        holds=promises.quota_of_the_pod_as_it_runs,
+    ),
+    Deviation(
+        name="mig-card-not-placed",
+        reason="HAMi cuts MIG cards by profile; numafit does not, and takes what it would take without them.",
+        decision="policy/placement/fit.py, MIG_MODE",
+        groups=("fit.",),
+        applies=promises.offers_mig_cards,
+        holds=promises.as_if_without_mig_cards,
     ),
 )

@@ -162,7 +162,7 @@ def _equals(expected: object, got: object) -> bool:
         return _equal_lists(expected, got)
     if isinstance(expected, dict) and isinstance(got, dict):
         return expected.keys() == got.keys() and all(_equals(expected[key], got[key]) for key in expected)
-    if isinstance(expected, float) and isinstance(got, int | float):
+    if isinstance(expected, int | float) and isinstance(got, int | float) and float in {type(expected), type(got)}:
         return math.isclose(expected, got, abs_tol=_TOLERANCE)
     return type(expected) is type(got) and expected == got
 
