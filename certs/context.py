@@ -49,7 +49,7 @@ class _Served:
 class ServingContext:
     """Holds the context for new connections, and keeps it up to date with a store.
 
-    `current()` may be called from any thread, `refresh()` from one. Established connections are never touched.
+    `current()` may be called from any thread, `refresh()` from one. Connections that stand are never touched.
 
     Raises:
         CertificateError: there is nothing good to begin with.
@@ -85,10 +85,10 @@ class ServingContext:
         return self._problem
 
     def refresh(self, now: datetime) -> None:
-        """Takes over a good new pair, has a leaf renewed that nears its end, keeps the last good one otherwise.
+        """Takes over a good new pair, has a leaf renewed that nears its end, else keeps the last good one.
 
-        Meant to be called every second: it looks at the files' content when they changed, and every 10 seconds
-        (a renewal comes due, a full disk has room again). Never raises for what it finds.
+        Meant to be called every second. It looks at the files when they have changed, and every 10 seconds
+        all the same: a renewal comes due, a full disk has room again. What is wrong stands in `problem`.
         """
         seen = self._store.fingerprint()
         if seen == self._seen and abs(now - self._looked_at) < _LOOK_EVERY:

@@ -31,7 +31,7 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def fingerprint(path: Path) -> tuple[int, ...]:
-    """Numbers that change when the content may have changed. Cheap enough for every second, and never an error."""
+    """Numbers that change when the content may have changed. Cheap, and never an error."""
     try:
         status = path.stat()
     except OSError as error:

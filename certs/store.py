@@ -14,7 +14,6 @@ from certs.plan import Refuse, Serve, Write, as_it_is, plan
 
 _LOCK = ".lock"
 _MODES = {File.CA_KEY: 0o600, File.CA_CERT: 0o644, File.LEAF_KEY: 0o600, File.LEAF_CERT: 0o644}
-_LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class DirectoryStore:
 
     def fingerprint(self) -> Hashable:
         """A value that changes when a file may have changed. Cheap, and never an error."""
-        return _fingerprint(self.directory)
+        return tuple(fingerprint(self.directory / file) for file in File)
 
     def ensure(self, now: datetime) -> Serve:
         """What is to be served, after what was missing was made and what nears its end was issued again.
@@ -96,19 +95,15 @@ class DirectoryStore:
 
 
 def read_material(directory: Path) -> Material:
-    """The files as they are at one moment, nothing judged.
+    """The files as they are, nothing judged.
 
-    They are read against the order in which they are written, so that what another process has begun looks
-    begun, never torn; after a change in between (kubelet swaps a mounted Secret) they are read again.
+    They are read against the order in which they are written: what another process has begun looks begun, never
+    torn. (A mounted Secret that kubelet swaps in between looks torn once, and is read again a second later.)
 
     Raises:
         CertificateError: one of them is there and cannot be read.
     """
-    for _ in range(_LOOKS):
-        before = _fingerprint(directory)
-        found = [_read(directory, file) for file in reversed(File)]
-        if before == _fingerprint(directory):
-            break
+    found = [_read(directory, file) for file in reversed(File)]
     return Material(*reversed(found))
 
 
@@ -118,10 +113,6 @@ def _read(directory: Path, file: File) -> bytes | None:
     except OSError as error:
         text = f"cannot be read: {error.strerror or error}; put a file there that this user can read"
         raise CertificateError(directory, Defect(file, Code.UNREADABLE, text)) from error
-
-
-def _fingerprint(directory: Path) -> tuple[tuple[int, ...], ...]:
-    return tuple(fingerprint(directory / file) for file in File)
 
 
 def _stranger(directory: Path) -> str | None:

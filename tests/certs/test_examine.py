@@ -191,14 +191,15 @@ def test_a_leaf_made_here_carries_all_names_and_one_that_was_brought_those_that_
 def test_a_leaf_under_an_intermediate_leads_to_the_root_if_the_chain_is_there(
     authority: KeyPair, names: Names, now: datetime, odd_certificate: Callable[..., bytes]
 ) -> None:
-    middle_key, key = make_key(), make_key()
-    middle = KeyPair(odd_certificate(authority, middle_key, is_ca=True), middle_key)
+    root_key, middle_key, key = make_key(), make_key(), make_key()
+    root = KeyPair(odd_certificate(authority, root_key, is_ca=True), root_key)
+    middle = KeyPair(odd_certificate(root, middle_key, is_ca=True), middle_key)
     leaf = issue_leaf(middle, key, names.issued, now, DAY)
-    whole = examine(Material(None, authority.certificate, key, leaf + middle.certificate), names, now)
+    whole = examine(Material(None, root.certificate, key, leaf + middle.certificate), names, now)
     assert (whole.defects, len(whole.path)) == ((), 3)
     trusted = examine(Material(None, middle.certificate, key, leaf), names, now)
     assert (trusted.defects, len(trusted.path)) == ((), 2)
-    torn = examine(Material(None, authority.certificate, key, leaf), names, now)
+    torn = examine(Material(None, root.certificate, key, leaf), names, now)
     assert [defect.code for defect in torn.defects] == [Code.NOT_SIGNED_BY_CA]
 
 
