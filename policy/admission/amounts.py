@@ -10,6 +10,7 @@ from policy.admission.spelling import quoted
 from policy.facts import NOTHING
 from policy.hami.golang import MAX_INT32
 from policy.hami.quota import webhook_need
+from policy.hami.request import InvalidRequestError
 from policy.pod import Container
 from policy.quantity import parse, whole
 
@@ -129,7 +130,12 @@ def _claims(case: Case) -> list[_Claim]:
     quota = case.facts.quotas.get(namespace) if case.facts else None
     if case.facts is None or quota is None:
         return []
-    need, used = webhook_need(case.pod, hami), case.facts.quota_use.get(namespace, NOTHING)
+    try:
+        need = webhook_need(case.pod, hami)
+    except InvalidRequestError:
+        # An amount that cannot be read is the business of its own rule.
+        return []
+    used = case.facts.quota_use.get(namespace, NOTHING)
     if not need.memory and not need.cores:
         return []
     memory = None if quota.memory is None else quota.memory * max(hami.memory_factor, 1)

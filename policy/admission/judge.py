@@ -62,7 +62,7 @@ def judge_creation(
     """
     case = open_case(pod, operator, facts if fresh else None, is_stale=facts is not None and not fresh)
     findings = find(case, levels)
-    if any(finding.level is Level.ENFORCE for finding in findings) or not case.gpus:
+    if any(finding.level is Level.ENFORCE for finding in findings) or not case.gpus or levels.opted_out:
         return Verdict(findings)
     mode = _default_mode(case, levels, findings)
     return Verdict(findings, fill_in(source, case, levels, mode))

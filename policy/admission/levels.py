@@ -18,12 +18,14 @@ class Levels:
     Attributes:
         by_code: every code's level.
         default_alignment: the mode that pods get where they can profit from it, empty for none.
+        opted_out: whether the namespace stays out: its pods are neither filled in nor marked.
         digest: a short hash of the two, for the mark on judged pods.
         any_pod: the rules of that part of the table that are not off, each with its level; so for the others.
     """
 
     by_code: Mapping[str, Level]
     default_alignment: str
+    opted_out: bool
     digest: str
     any_pod: Asked
     without_facts: Asked
@@ -32,13 +34,16 @@ class Levels:
     with_facts: Asked
 
 
-def resolve(overrides: Mapping[str, Level], *, static_cluster: bool, default_alignment: str = "") -> Levels:
+def resolve(
+    overrides: Mapping[str, Level], *, static_cluster: bool, default_alignment: str = "", opted_out: bool = False
+) -> Levels:
     """Fill in the level of every rule.
 
     Args:
         overrides: code -> level where the operator says so.
         static_cluster: whether the cluster gets no new nodes: rules about room then refuse instead of warn.
         default_alignment: `best-effort`, `strict` or empty.
+        opted_out: whether pods are neither filled in nor marked.
     """
     room = Level.ENFORCE if static_cluster else Level.WARN
     by_code = {rule.code: overrides.get(rule.code, rule.level or room) for rule in RULES}
@@ -47,6 +52,7 @@ def resolve(overrides: Mapping[str, Level], *, static_cluster: bool, default_ali
     return Levels(
         by_code=by_code,
         default_alignment=default_alignment,
+        opted_out=opted_out,
         digest=digest,
         any_pod=asked(ANY_POD, by_code),
         without_facts=asked(WITHOUT_FACTS, by_code),

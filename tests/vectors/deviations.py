@@ -11,7 +11,7 @@ from typing import Any, Final
 from policy import quantity
 from policy.facts import UNKNOWN_NUMA
 from policy.hami.golang import MAX_INT32
-from tests.vectors import promises
+from tests.vectors import promises, webhook_promises
 from tests.vectors.runner import Deviation, Vector, matches
 
 _SEPARATORS: Final = frozenset(",:;")
@@ -218,5 +218,29 @@ DEVIATIONS: Final[tuple[Deviation, ...]] = (
         groups=("fit.",),
         applies=promises.offers_mig_cards,
         holds=promises.as_if_without_mig_cards,
+    ),
+    Deviation(
+        name="only-gpu-pods-are-judged",
+        reason="A misspelt alignment on a pod that asks for no GPU harms nobody: it is allowed with a warning.",
+        decision="docs/decisions.md 1",
+        groups=("webhook.decision",),
+        applies=webhook_promises.misspells_on_a_pod_without_gpus,
+        holds=webhook_promises.is_allowed_unchanged,
+    ),
+    Deviation(
+        name="owned-keys-have-listed-writers",
+        reason="HAMi protects fewer keys and trusts every service account; numafit trusts the accounts it is told.",
+        decision="docs/decisions.md 12",
+        groups=("webhook.decision",),
+        applies=webhook_promises.writes_owned_keys,
+        holds=webhook_promises.only_listed_writers_pass,
+    ),
+    Deviation(
+        name="judged-pods-are-marked",
+        reason="A GPU pod that HAMi leaves alone still gets the mark that shows it was judged, and nothing else.",
+        decision="docs/admission.md, Defaults",
+        groups=("webhook.decision",),
+        applies=webhook_promises.leaves_the_pod_as_it_is,
+        holds=webhook_promises.only_marks_it,
     ),
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-AREAS: Final = ("hami", "placement", "caller", "admission")
+AREAS: Final = ("hami", "placement", "caller", "admission", "webhook")
 """Modules of this package that answer groups of vectors."""
 
 ADMISSION: Final = "admission"
