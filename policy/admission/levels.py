@@ -19,7 +19,7 @@ class Levels:
         by_code: every code's level.
         default_alignment: the mode that pods get where they can profit from it, empty for none.
         opted_out: whether the namespace stays out: its pods are neither filled in nor marked.
-        digest: a short hash of the two, for the mark on judged pods.
+        digest: a short hash of levels and mode, for the mark on judged pods.
         any_pod: the rules of that part of the table that are not off, each with its level; so for the others.
     """
 
