@@ -20,6 +20,10 @@ _SETTINGS: Final = {
     "runtimeClassName": "runtime_class",
 }
 
+_OF_THE_WHOLE: Final = frozenset(
+    {annotations.WeightsFault.PART_COUNT, annotations.WeightsFault.FORM, annotations.WeightsFault.ALL_ZERO}
+)
+
 
 def _or_error(refusal: type[ValueError], answer: Callable[[Any], object]) -> Answer:
     """Make an answer of a function of the vector's input; its refusal is the answer `error`."""
@@ -89,7 +93,7 @@ def _weights(vector: Vector) -> object:
     try:
         found = annotations.weights(vector.input)
     except annotations.WeightsError as error:
-        return {"error_class": f"{error.fault}:{error.key}" if error.key else str(error.fault)}
+        return {"error_class": str(error.fault) if error.fault in _OF_THE_WHOLE else f"{error.fault}:{error.key}"}
     return [found.slot, found.core, found.memory]
 
 
