@@ -166,7 +166,7 @@ class FileCluster:
             _check_pod(source)
         with self._lock:
             made = write(source)
-            if is_pod:
+            if is_pod and not self._read_problems:
                 self._take_pod(read_pod(made))
             else:
                 self._read()

@@ -93,7 +93,7 @@ def named(names: frozenset[str], rule: Rule) -> Rule:
     def keep(value: Any) -> Any:
         if not isinstance(value, list):
             return GONE
-        return [rule(item) for item in value if isinstance(item, dict) and item.get("name") in names]
+        return [rule(item) for item in value if isinstance(item, dict) and str(item.get("name")) in names]
 
     return keep
 

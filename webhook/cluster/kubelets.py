@@ -85,7 +85,7 @@ def read_topologies(objects: Iterable[Mapping[str, Any]], count_resource: str) -
 
 
 def _topology(source: Mapping[str, Any], count: str, title: str, problems: list[str]) -> Kubelet:
-    attributes = {item.get("name"): item.get("value") for item in mappings(source.get("attributes"))}
+    attributes = {str(item.get("name")): item.get("value") for item in mappings(source.get("attributes"))}
     policy = _one_of(attributes.get("topologyManagerPolicy"), _POLICIES, f"{title}: topologyManagerPolicy", problems)
     scope = _one_of(attributes.get("topologyManagerScope"), _SCOPES, f"{title}: topologyManagerScope", problems)
     seen = Kubelet(advertises_numa=_has_zone_with(source, count) or None)

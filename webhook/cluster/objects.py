@@ -46,10 +46,9 @@ def kind_of(source: Mapping[str, Any]) -> str:
     """
     if is_chart_values(source):
         return CHART_VALUES
-    kind, version = str(source.get("kind")), str(source.get("apiVersion") or "v1")
-    if kind == "NodeResourceTopology":
-        return kind if version.startswith(_TOPOLOGY_GROUP) else ""
-    return kind if version == "v1" else ""
+    kind, version = source.get("kind"), str(source.get("apiVersion") or "v1")
+    is_read = version.startswith(_TOPOLOGY_GROUP) if kind == "NodeResourceTopology" else version == "v1"
+    return kind if isinstance(kind, str) and is_read else ""
 
 
 def read_objects(

@@ -133,7 +133,7 @@ class Store:
 
 def _placed(source: Object) -> Object:
     metadata = source["metadata"]
-    if source.get("kind") not in _NAMESPACED or metadata.get("namespace"):
+    if str(source.get("kind")) not in _NAMESPACED or metadata.get("namespace"):
         return source
     return {**source, "metadata": {**metadata, "namespace": "default"}}
 

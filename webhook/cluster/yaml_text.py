@@ -106,7 +106,9 @@ class _Inspection:
             raise YamlError(f"an alias leads to itself, {_place(node)}")
         self._added += size
         if self._added > ALIAS_LIMIT:
-            raise YamlError(f"aliases add more than {ALIAS_LIMIT} values, {_place(node)}; write them out or use fewer")
+            raise YamlError(
+                f"aliases add more than {ALIAS_LIMIT} values (last repeated: {_place(node)}); use fewer of them"
+            )
         return size
 
 
