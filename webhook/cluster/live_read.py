@@ -58,10 +58,11 @@ def _settings(kubeconfig: Path | None, context: str | None) -> client.Configurat
     file = None if kubeconfig is None else str(kubeconfig)
     try:
         config.load_kube_config(file, context, client_configuration=settings, persist_config=False)  # type: ignore[no-untyped-call]  # this part of the client has no annotations
-    except (ConfigException, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - the client lets a malformed kubeconfig end in any exception
         if kubeconfig is None and context is None and _in_pod(settings):
             return settings
-        raise UnreachableError(f"no cluster to read: {error}; give a kubeconfig that names one") from None
+        reason = " ".join(str(error).split())
+        raise UnreachableError(f"no cluster to read: {reason}; give a kubeconfig that names one") from None
     return settings
 
 
