@@ -3,34 +3,19 @@
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from webhook import logs
+from webhook.answer import Answer
 from webhook.deadlines import BoundedSocket
 from webhook.inflight import Allowance, BodyError, NoRoomError, TooLargeError, read_body
 from webhook.metrics import OTHER, Metrics
 from webhook.settings import Settings
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What an operation answers.
-
-    `verdict` is a metric label, so from a small closed set. `log` holds further fields of the decision line, never a
-    token or a whole object.
-    """
-
-    status: int
-    body: bytes
-    content_type: str
-    verdict: str
-    log: Mapping[str, object] = field(default_factory=dict)
 
 
 class Operation(Protocol):

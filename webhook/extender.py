@@ -14,7 +14,7 @@ import msgspec
 from policy.keys import BIND_PHASE, BIND_TIME
 from policy.placement.place import Placement, place
 from policy.pod import MalformedObjectError, Pod, read_pod
-from webhook.app import Answer
+from webhook.answer import Answer
 from webhook.cluster.interface import (
     Ambiguous,
     Change,

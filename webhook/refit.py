@@ -17,7 +17,7 @@ from policy.placement.refit import (
     check_request,
     decide,
 )
-from webhook.app import Answer
+from webhook.answer import Answer
 from webhook.caller import CALLER_CODES, Unauthenticated, bearer
 from webhook.cluster.interface import (
     Ambiguous,

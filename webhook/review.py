@@ -17,7 +17,7 @@ from policy.admission.judge import Verdict, judge_creation, judge_update
 from policy.admission.levels import Levels
 from policy.facts import Facts
 from policy.pod import MalformedObjectError, read_pod
-from webhook.app import Answer
+from webhook.answer import Answer
 from webhook.cluster.interface import Cluster
 
 JSON: Final = "application/json"

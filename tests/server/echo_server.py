@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from webhook.app import Answer
+from webhook.answer import Answer
 from webhook.metrics import Metrics
 from webhook.server import Service, StartupError, serve
 from webhook.sources import load
