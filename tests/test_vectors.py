@@ -56,6 +56,12 @@ CARD |= {"health": True}
             {"hasResource": True},
         ),
         (
+            "requested-count-stays",
+            "webhook.mutate_container",
+            {"container": {"limits": {"nvidia.com/gpumem": 5}, "requests": {"nvidia.com/gpu": 2}}, "config": {}},
+            {"hasResource": True, "limits": {"nvidia.com/gpumem": 5, "nvidia.com/gpu": 1}, "env": []},
+        ),
+        (
             "variable-once",
             "webhook.mutate_container",
             {

@@ -34,8 +34,8 @@ class Mutation:
 def mutate(container: Container, config: HamiConfig, overwrite_env: bool) -> Mutation:
     """Return what HAMi adds to ``container``.
 
-    An environment variable that the container ends with already is not added again, so that a second call adds
-    nothing; HAMi does so for the priority only.
+    A second call adds nothing, which HAMi does not promise: a variable that the container ends with already is
+    not added again, and no count is added beside one that stands among the requests.
 
     Args:
         container: as written.
@@ -47,12 +47,11 @@ def mutate(container: Container, config: HamiConfig, overwrite_env: bool) -> Mut
     """
     _check_range(container, config.percent)
     _check_range(container, config.cores)
-    limits: dict[str, int] = {}
-    has_resource = config.count in container.limits
-    if not has_resource and config.default_count > 0 and _names_amount(container, config):
-        limits[config.count] = config.default_count
-        has_resource = True
-    if _is_exclusive(container, config, counted=bool(limits)):
+    counted = _names(container, config.count)
+    countable = _names_amount(container, config) and (counted or config.default_count > 0)
+    has_resource = countable or config.count in container.limits
+    limits = {config.count: config.default_count} if countable and not counted else {}
+    if _is_exclusive(container, config, counted=counted or bool(limits)):
         limits[config.cores] = WHOLE_CARD
         has_resource = True
     env = _environment(container, config, close=overwrite_env and not has_resource)
@@ -93,7 +92,7 @@ def _names_amount(container: Container, config: HamiConfig) -> bool:
 
 def _is_exclusive(container: Container, config: HamiConfig, *, counted: bool) -> bool:
     """Tell whether the container takes whole cards without saying so in cores."""
-    if not (counted or _names(container, config.count)) or _names(container, config.cores):
+    if not counted or _names(container, config.cores):
         return False
     if _names(container, config.percent):
         return quantity.whole(given(container, config.percent)) == WHOLE_CARD

@@ -51,6 +51,14 @@ DEVIATIONS: Final[tuple[Deviation, ...]] = (
         holds=hami_promises.is_refused,
     ),
     Deviation(
+        name="requested-count-stays",
+        reason="A count among the requests is the pod's own word: no default count is set beside it.",
+        decision="docs/decisions.md 13",
+        groups=("webhook.mutate_container",),
+        applies=hami_promises.names_count_among_requests_only,
+        holds=hami_promises.adds_no_count,
+    ),
+    Deviation(
         name="variable-once",
         reason="A variable that is there already is not added again, so that a second call adds nothing.",
         decision="docs/decisions.md 13",

@@ -13,7 +13,9 @@ from tests.vectors.runner import Vector, matches
 _SEPARATORS: Final = frozenset(",:;")
 _LEGACY: Final = ("id", "count", "devmem", "devcore", "type", "numa", "health", "index", "mode")
 _NUMBERS: Final = frozenset({"count", "devmem", "devcore", "numa", "index"})
+_COUNT: Final = "nvidia.com/gpu"
 _AMOUNTS: Final = ("nvidia.com/gpumem-percentage", "nvidia.com/gpucores")
+_NAMED: Final = (*_AMOUNTS, "nvidia.com/gpumem")
 
 
 def is_refused(_: Vector, got: object) -> bool:
@@ -108,6 +110,18 @@ def names_wrong_amount(vector: Vector) -> bool:
 def _is_percent(value: object) -> bool:
     amount = quantity.whole(value)
     return amount is not None and 0 <= amount <= 100
+
+
+def names_count_among_requests_only(vector: Vector) -> bool:
+    """The count is requested, and only amounts are limited."""
+    container = vector.input["container"]
+    limits = container.get("limits", {})
+    return _COUNT in container.get("requests", {}) and _COUNT not in limits and any(name in limits for name in _NAMED)
+
+
+def adds_no_count(_: Vector, got: object) -> bool:
+    """The container is HAMi's business, and its count stays where it is."""
+    return isinstance(got, dict) and got["hasResource"] is True and _COUNT not in got["limits"]
 
 
 def has_variables(vector: Vector) -> bool:

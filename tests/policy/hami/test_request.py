@@ -23,6 +23,7 @@ few = settings(max_examples=80, deadline=None)
 QUANTITIES: st.SearchStrategy[object] = st.integers(-5, 2**33) | st.sampled_from(
     ["1", "20k", "16Gi", "0.5", "1500m", "x", "", None, True, []]
 )
+LEGAL_AMOUNTS = st.dictionaries(st.sampled_from([GPU, MEM, PCT, CORES, PRIORITY]), st.sampled_from([0, 1, "50", 100]))
 AMOUNTS = st.dictionaries(st.sampled_from([GPU, MEM, PCT, CORES, PRIORITY]), QUANTITIES)
 
 
@@ -149,6 +150,8 @@ def test_any_amounts_are_a_request_within_range_or_refused(
         ({PCT: 100}, {}, Mutation(True, {GPU: 1, CORES: 100}, ())),
         ({}, {GPU: 1, MEM: 8192}, Mutation(False, {}, ())),
         ({}, {GPU: 1}, Mutation(True, {CORES: 100}, ())),
+        ({CORES: 100}, {GPU: 1}, Mutation(True, {}, ())),
+        ({MEM: 5}, {GPU: 2}, Mutation(True, {}, ())),
         ({GPU: 1}, {MEM: 1}, Mutation(True, {}, ())),
         ({GPU: 1}, {CORES: 5}, Mutation(True, {}, ())),
         ({PRIORITY: 0}, {}, Mutation(False, {}, (("CUDA_TASK_PRIORITY", "0"),))),
@@ -228,15 +231,15 @@ def test_a_container_with_a_wrong_amount_is_refused(
 
 
 @few
-@given(AMOUNTS, AMOUNTS, st.booleans())
-def test_a_second_mutation_adds_nothing(limits: dict[str, object], requests: dict[str, object], close: bool) -> None:
-    try:
-        first = mutate(container(limits, requests), CONFIG, overwrite_env=close)
-    except MutationError:
-        return
+@given(LEGAL_AMOUNTS, LEGAL_AMOUNTS, st.booleans(), st.integers(0, 1))
+def test_a_second_mutation_adds_nothing(
+    limits: dict[str, object], requests: dict[str, object], close: bool, count: int
+) -> None:
+    config = HamiConfig(default_count=count, core_policy="force")
+    first = mutate(container(limits, requests), config, overwrite_env=close)
     env: tuple[dict[str, object], ...] = tuple({"name": name, "value": value} for name, value in first.env)
-    second = mutate(container({**limits, **first.limits}, requests, env), CONFIG, overwrite_env=close)
-    assert (second.limits, second.env) == ({}, ())
+    second = mutate(container({**limits, **first.limits}, requests, env), config, overwrite_env=close)
+    assert second == Mutation(first.has_resource, {}, ())
 
 
 @pytest.mark.parametrize(
