@@ -52,7 +52,8 @@ class Move:
 
     def onto(self, uuid: str) -> Device:
         """Return the container's share of one card, laid on another."""
-        return replace(self.current[0], uuid=uuid)
+        share = self.current[0]
+        return Device(uuid, share.memory, share.cores, share.type, share.slots)
 
 
 def carry_out(move: Move, facts: Facts, config: HamiConfig, order: Order) -> Moved | Refused:
@@ -85,8 +86,7 @@ def _rules(move: Move, node: Node, facts: Facts, config: HamiConfig) -> Rules:
         layout=move.layout,
         position=move.position,
     )
-    rules = Rules.of(pod.annotations, config.default_gpu_policy).on(node).within(budget)
-    return replace(rules, offered=move.allowed)
+    return Rules.of(pod.annotations, config.default_gpu_policy).on(node, move.allowed).within(budget)
 
 
 def _use_without(move: Move, cards: Sequence[Card], facts: Facts) -> Mapping[str, Use]:

@@ -6,7 +6,6 @@ The policies are HAMi's; what breaks a tie is a parameter (docs/decisions.md 4).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from math import inf
 from typing import Final
 
@@ -37,27 +36,25 @@ def memory_on(card: Card, request: Request) -> int:
     return card.memory * request.percent // 100
 
 
-def score(card: Card, use: Use, requests: Sequence[Request], weights: Weights, order: Order = Order.HAMI) -> Fraction:
+def score(card: Card, use: Use, requests: Sequence[Request], weights: Weights, order: Order = Order.HAMI) -> float:
     """Return how full ``card`` would be with ``requests``, weighted, 10 for each kind that is full.
 
-    HAMi computes it in single precision, where cards that are equally full may differ in the last bit; here it
-    is exact, so they are equal. A card that lacks shares, memory or cores altogether scores 0 (HAMi: card score).
+    HAMi adds up rounded quotients in single precision, where cards that are equally full may differ in the last
+    bit; one quotient of whole numbers makes them equal. A card that lacks shares, memory or cores altogether
+    scores 0 (HAMi: card score).
     """
     whole = card.slots * card.cores * card.memory
     if not whole:
-        return Fraction(0)
+        return 0.0
     slots = use.slots + (len(requests) if order is Order.HAMI else sum(each.nums for each in requests))
     cores = use.cores + sum(each.cores for each in requests)
     memory = use.memory + sum(memory_on(card, each) for each in requests)
-    return Fraction(
-        10
-        * (
-            weights.slot * slots * card.cores * card.memory
-            + weights.core * cores * card.slots * card.memory
-            + weights.memory * memory * card.slots * card.cores
-        ),
-        whole,
+    taken = (
+        weights.slot * slots * card.cores * card.memory
+        + weights.core * cores * card.slots * card.memory
+        + weights.memory * memory * card.slots * card.cores
     )
+    return 10 * taken / whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class Standing:
     """A card as a policy sees it: its score and the shares of it that are taken."""
 
     card: Card
-    score: Fraction
+    score: float
     used: int
 
 
@@ -89,15 +86,15 @@ def visiting(standings: Iterable[Standing], policy: str, order: Order, *, numa_b
     return tuple(each.card for each in (reversed(listed) if order is Order.HAMI else listed))
 
 
-_Key = Callable[[Standing], Fraction | float]
+_Key = Callable[[Standing], float]
 """What a policy wants much of."""
 
 
-def _fullest(standing: Standing) -> Fraction:
+def _fullest(standing: Standing) -> float:
     return standing.score
 
 
-def _emptiest(standing: Standing) -> Fraction:
+def _emptiest(standing: Standing) -> float:
     return -standing.score
 
 

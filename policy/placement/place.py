@@ -7,7 +7,6 @@ container runs beside the sidecars that precede it, and what it holds is free ag
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from policy.facts import NOTHING, Card, Entry, Facts, NodeState, Reservation, Use
 from policy.hami.annotations import AnnotationError, node_policy
@@ -35,7 +34,7 @@ class Verdict:
     fits: Mapping[int, Fit] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     reason: str = ""
-    score: Fraction = Fraction(0)
+    score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def _take(use: dict[str, Use], devices: Entry) -> None:
         use[device.uuid] = held + Use(device.slots, device.memory, device.cores)
 
 
-def fullness(cards: Sequence[Card], use: Mapping[str, Use]) -> Fraction:
+def fullness(cards: Sequence[Card], use: Mapping[str, Use]) -> float:
     """Return a node's score: 10 for each of shares, cores and memory that is full (HAMi: node score)."""
     held = sum((use.get(card.uuid, NOTHING) for card in cards), NOTHING)
     parts = (
@@ -127,7 +126,7 @@ def fullness(cards: Sequence[Card], use: Mapping[str, Use]) -> Fraction:
         (held.cores, sum(card.cores for card in cards)),
         (held.memory, sum(card.memory for card in cards)),
     )
-    return sum((Fraction(10 * taken, total) for taken, total in parts if total), Fraction(0))
+    return sum((10 * taken / total for taken, total in parts if total), 0.0)
 
 
 def _best(verdicts: Mapping[str, Verdict], policy: str) -> str | None:

@@ -29,7 +29,7 @@ class Layout:
     def with_entry(self, position: int, entry: Entry) -> "Layout":
         """The same with one container's devices replaced."""
         entries = (*self.entries[:position], entry, *self.entries[position + 1 :])
-        return replace(self, entries=entries)
+        return Layout(entries, self.phases, self.init_released)
 
     def use(self) -> Mapping[str, Use]:
         """Return card UUID -> what counts there for the pod as a whole (docs/decisions.md 8)."""
@@ -108,9 +108,9 @@ class Rules:
             topology_aware="topology-aware" in words,
         )
 
-    def on(self, node: Node) -> "Rules":
-        """The same on ``node``."""
-        return replace(self, cordoned=node.cordoned, pair_scores=node.pair_scores)
+    def on(self, node: Node, offered: frozenset[str] | None = None) -> "Rules":
+        """The same on ``node``, where only the cards ``offered`` are there to choose from, None for all."""
+        return replace(self, cordoned=node.cordoned, pair_scores=node.pair_scores, offered=offered)
 
     def within(self, budget: Budget) -> "Rules":
         """The same under a quota."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Final
 
 from policy.facts import Card, Device, Entry, Facts, Node, Quota, Use, gather
@@ -75,7 +74,7 @@ def _request(source: Mapping[str, Any]) -> Request:
 
 def _try_order(source: Mapping[str, Any]) -> object:
     standings = [
-        Standing(Card(item["id"], index=item["index"], numa=item["numa"]), Fraction(item["score"]), item["used"])
+        Standing(Card(item["id"], index=item["index"], numa=item["numa"]), item["score"], item["used"])
         for item in source["devices"]
     ]
     return [card.uuid for card in visiting(standings, source["policy"], Order.HAMI, numa_bind=source["numaBind"])]
@@ -85,7 +84,7 @@ def _score(source: Mapping[str, Any]) -> object:
     device = source["device"]
     requests = [_request(item) for item in source["requests"] if item["type"] == device["vendor"]]
     (card,) = cards([device])
-    return float(score(card, used([device])[card.uuid], requests, Weights(*source["weights"]), Order.HAMI))
+    return score(card, used([device])[card.uuid], requests, Weights(*source["weights"]), Order.HAMI)
 
 
 def _rules(source: Mapping[str, Any], annotations: Mapping[str, str]) -> Rules:

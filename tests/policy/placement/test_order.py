@@ -1,7 +1,6 @@
 """In which order cards are tried."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +13,10 @@ from policy.placement.order import Order, Standing, memory_on, score, visiting
 from tests.policy.placement.build import card
 
 CARDS = (
-    Standing(card("a", numa=0), Fraction(15), 0),
-    Standing(card("b", numa=1), Fraction(20), 1),
-    Standing(card("c", numa=0), Fraction(15), 0),
-    Standing(card("d", numa=1), Fraction(15), 2),
+    Standing(card("a", numa=0), 15, 0),
+    Standing(card("b", numa=1), 20, 1),
+    Standing(card("c", numa=0), 15, 0),
+    Standing(card("d", numa=1), 15, 2),
 )
 POLICIES = (
     "binpack",
@@ -62,7 +61,7 @@ def test_a_policy_orders_cards_and_the_order_breaks_its_ties(
 
 
 def test_numafit_tries_cards_of_unknown_numa_node_after_equal_ones_of_known() -> None:
-    cards = [Standing(card("a", numa=UNKNOWN_NUMA), Fraction(0), 0), Standing(card("b", numa=5), Fraction(0), 0)]
+    cards = [Standing(card("a", numa=UNKNOWN_NUMA), 0, 0), Standing(card("b", numa=5), 0, 0)]
     assert letters(visiting(cards, "spread", Order.NUMAFIT, numa_bind=False)) == "ba"
 
 
@@ -83,15 +82,15 @@ def test_the_order_of_the_input_does_not_matter(
 @pytest.mark.parametrize(
     ("order", "request_", "weights", "expected"),
     [
-        (Order.HAMI, Request(4, memory=4000, cores=10), Weights(), Fraction(10 * 2, 10) + 2 + 2),
-        (Order.NUMAFIT, Request(4, memory=4000, cores=10), Weights(), Fraction(10 * 5, 10) + 2 + 2),
-        (Order.NUMAFIT, Request(1, percent=50), Weights(0, 0, 1), Fraction(6)),
-        (Order.NUMAFIT, Request(1, cores=90), Weights(0, 2, 0), Fraction(20)),
-        (Order.NUMAFIT, Request(1), Weights(3, 0, 0), Fraction(6)),
+        (Order.HAMI, Request(4, memory=4000, cores=10), Weights(), 6.0),
+        (Order.NUMAFIT, Request(4, memory=4000, cores=10), Weights(), 9.0),
+        (Order.NUMAFIT, Request(1, percent=50), Weights(0, 0, 1), 6.0),
+        (Order.NUMAFIT, Request(1, cores=90), Weights(0, 2, 0), 20.0),
+        (Order.NUMAFIT, Request(1), Weights(3, 0, 0), 6.0),
     ],
 )
 def test_a_score_is_how_full_the_card_would_be(
-    order: Order, request_: Request, weights: Weights, expected: Fraction
+    order: Order, request_: Request, weights: Weights, expected: float
 ) -> None:
     assert score(card("a"), Use(1, 4000, 10), [request_], weights, order) == expected
 

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,9 +80,7 @@ def test_chooses_the_node_the_cards_and_the_scores_that_hami_chose(pod: Pod) -> 
     assert found.annotations[ALLOCATED].rstrip(";") == pod.annotations[ALLOCATED].rstrip(";")
     (message,) = messages(pod)
     scores = dict(re.findall(r"([\w-]+):(\d+\.\d+)", message))
-    assert scores == {
-        name: f"{float(verdict.score):.2f}" for name, verdict in found.verdicts.items() if not verdict.reason
-    }
+    assert scores == {name: f"{verdict.score:.2f}" for name, verdict in found.verdicts.items() if not verdict.reason}
 
 
 def test_refuses_with_the_words_that_hami_refused_with() -> None:
@@ -249,7 +246,7 @@ def test_of_equal_nodes_the_first_by_name_is_chosen(policy: str, names: Sequence
 
 def test_a_nodes_score_counts_all_its_cards_and_skips_what_they_lack() -> None:
     cards = [card("a"), card("b", healthy=False)]
-    assert fullness(cards, {"GPU-a": Use(5, 20000, 50)}) == Fraction(10 * 5, 20) + Fraction(10, 4) * 2
+    assert fullness(cards, {"GPU-a": Use(5, 20000, 50)}) == 2.5 + 2.5 + 2.5
     assert fullness([], {}) == 0
 
 
