@@ -84,11 +84,10 @@ def _gone_on(material: Material, names: Names, lifetimes: Lifetimes, now: dateti
 
 
 def _wants_a_new_leaf(looked: Examination, now: datetime) -> bool:
-    """Whether a new leaf would cure all that is wrong, or lasts longer than one that nears its end."""
+    """Whether a new leaf may cure all that is wrong, or outlasts one that nears its end."""
     blocking = _blocking(looked.defects)
-    if looked.authority is None or any(
-        defect.file != File.LEAF_CERT or defect.code not in _CURED_BY_A_NEW_LEAF for defect in blocking
-    ):
+    curable = all(defect.code in _CURED_BY_A_NEW_LEAF for defect in blocking)
+    if looked.authority is None or not curable:
         return False
     leaf = looked.path[0]
     return bool(blocking) or (leaf.spent(now) >= _RENEW and leaf.not_after < looked.authority.not_after)

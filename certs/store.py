@@ -97,8 +97,8 @@ class DirectoryStore:
 def read_material(directory: Path) -> Material:
     """The files as they are, nothing judged.
 
-    They are read against the order in which they are written: what another process has begun looks begun, never
-    torn. (A mounted Secret that kubelet swaps in between looks torn once, and is read again a second later.)
+    They are read against the order in which they are written: what another process has begun looks begun,
+    never torn. (A mounted Secret that kubelet swaps in between looks torn once, and is read again soon.)
 
     Raises:
         CertificateError: one of them is there and cannot be read.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -345,7 +346,7 @@ def test_a_renewal_that_cannot_be_written_is_a_warning_while_the_old_leaf_is_goo
         on_full_disk.ensure(now + 370 * DAY)
 
 
-def _first_start(directory: str, barrier: "multiprocessing.synchronize.Barrier", now: datetime) -> bytes:
+def _first_start(directory: str, barrier: Barrier, now: datetime) -> bytes:
     barrier.wait(timeout=20)
     kept = DirectoryStore(Path(directory), service_names("numafit", "numafit-system")).ensure(now)
     return (kept.ca_cert or b"") + kept.pair.certificate
@@ -359,6 +360,18 @@ def test_two_processes_that_start_at_once_make_one_ca(store: DirectoryStore, now
     assert first == second
     material = read_material(store.directory)
     assert first == (material.ca_cert or b"") + (material.leaf_cert or b"")
+
+
+def test_a_leaf_whose_ca_in_the_bundle_ended_is_issued_again_under_the_ca_whose_key_is_there(
+    store: DirectoryStore, authority: KeyPair, put: Put, now: datetime
+) -> None:
+    old_key, key = make_key(), make_key()
+    old = KeyPair(make_authority(old_key, now, 20 * DAY), old_key)
+    leaf = issue_leaf(old, key, store.names.issued, now, 20 * DAY)
+    put(store.directory, Material(authority.key, old.certificate + authority.certificate, key, leaf))
+    assert store.ensure(now).pair.certificate == leaf
+    kept = store.ensure(now + 21 * DAY)
+    assert (kept.path[-1], kept.warnings) == (read_certificates(authority.certificate)[0], ())
 
 
 def test_a_ca_is_replaced_by_hand_without_a_moment_at_which_the_old_bundle_fails(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa, x25519
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa, x25519
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from certs.reading import UnreadableError, read_certificates, read_key
 
 DAY = timedelta(days=1)
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
-OddKey = dsa.DSAPrivateKey | x25519.X25519PrivateKey
+OddKey = ed448.Ed448PrivateKey | x25519.X25519PrivateKey
 Change = Callable[[Material, KeyPair], Material]
 
 
@@ -30,7 +30,7 @@ def _pem(key: Key | OddKey, password: bytes = b"") -> bytes:
 
 RSA_KEY = _pem(rsa.generate_private_key(65537, 2048))
 SHORT_RSA_KEY = _pem(rsa.generate_private_key(65537, 1024))  # noqa: S505 # it is to be refused
-DSA_KEY = _pem(dsa.generate_private_key(2048))
+ED448_KEY = _pem(ed448.Ed448PrivateKey.generate())
 ED25519_KEY = _pem(ed25519.Ed25519PrivateKey.generate())
 P384_KEY = _pem(ec.generate_private_key(ec.SECP384R1()))
 K256_KEY = _pem(ec.generate_private_key(ec.SECP256K1()))
@@ -78,8 +78,8 @@ BROKEN: dict[str, tuple[Change, File, Code, str]] = {
         lambda own, _: replace(own, leaf_key=SEALED_KEY),
         *(File.LEAF_KEY, Code.UNREADABLE, "tls.key holds an encrypted key"),
     ),
-    "a DSA key": (
-        lambda own, _: replace(own, leaf_key=DSA_KEY),
+    "a type that clients do not speak": (
+        lambda own, _: replace(own, leaf_key=ED448_KEY),
         *(File.LEAF_KEY, Code.UNREADABLE, "allowed are EC P-256, P-384 or P-521, RSA of 2048 bits or more"),
     ),
     "a key that cannot sign": (
@@ -201,6 +201,14 @@ def test_a_leaf_under_an_intermediate_leads_to_the_root_if_the_chain_is_there(
     assert (trusted.defects, len(trusted.path)) == ((), 2)
     torn = examine(Material(None, root.certificate, key, leaf), names, now)
     assert [defect.code for defect in torn.defects] == [Code.NOT_SIGNED_BY_CA]
+
+
+def test_a_chain_that_ends_in_itself_and_not_in_the_trusted_ca_is_foreign(
+    good: Material, foreign: KeyPair, names: Names, now: datetime
+) -> None:
+    with_its_root = (good.leaf_cert or b"") + (good.ca_cert or b"")
+    seen = examine(Material(None, foreign.certificate, good.leaf_key, with_its_root), names, now)
+    assert [defect.code for defect in seen.defects] == [Code.NOT_SIGNED_BY_CA]
 
 
 def test_what_signed_a_leaf_has_to_be_a_ca(good: Material, names: Names, now: datetime) -> None:

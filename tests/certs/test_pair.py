@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from certs.handshake import build_context
+from certs.handshake import build_context, prove
 from certs.material import Material
 from certs.names import Names, service_names
 from certs.pair import KeyPair, Lifetimes, issue_leaf, make_authority, make_key
@@ -105,6 +106,13 @@ def test_a_leaf_never_outlives_its_ca(now: datetime) -> None:
     assert leaf.not_after == read_certificates(ca.certificate)[0].not_after
 
 
+def test_a_leaf_does_not_begin_before_its_ca(now: datetime) -> None:
+    key = make_key()
+    ca = KeyPair(make_authority(key, now + timedelta(minutes=4), 90 * DAY), key)
+    (leaf,) = read_certificates(issue_leaf(ca, make_key(), ("localhost",), now, DAY))
+    assert leaf.not_before == read_certificates(ca.certificate)[0].not_before
+
+
 @pytest.mark.parametrize(("ca", "leaf"), [(DAY, 2 * DAY), (DAY, timedelta(seconds=59)), (DAY, -DAY)])
 def test_lifetimes_that_cannot_be_are_refused(ca: timedelta, leaf: timedelta) -> None:
     with pytest.raises(
@@ -131,6 +139,18 @@ def test_a_strict_client_that_trusts_only_the_ca_connects_by_each_name(
     serial = read_certificates(good.leaf_cert or b"")[0].serial
     for name in names.issued:
         assert connect(server, good.ca_cert, name, version) == (serial, "http/1.1")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_trial_handshake_passes_in_each_version_and_fails_for_another_name(
+    version: ssl.TLSVersion, good: Material
+) -> None:
+    server = build_context(good.leaf_cert or b"", good.leaf_key or b"")
+    server.maximum_version = version
+    trusted = read_certificates(good.ca_cert or b"")[0].parsed.public_bytes(serialization.Encoding.DER)
+    prove(server, trusted, "localhost")
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        prove(server, trusted, "elsewhere.example.com")
 
 
 def test_older_tls_is_not_spoken(good: Material) -> None:

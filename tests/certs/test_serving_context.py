@@ -59,6 +59,31 @@ def test_what_is_made_at_the_first_start_is_served(
     assert serving.expires_at == (now.replace(microsecond=0) + 365 * DAY).timestamp()
 
 
+def test_the_time_that_is_passed_in_is_the_only_clock(store: DirectoryStore, now: datetime) -> None:
+    in_a_year = ServingContext(store, now + 365 * DAY)
+    assert in_a_year.expires_at == (now.replace(microsecond=0) + 730 * DAY).timestamp()
+
+
+@pytest.mark.parametrize(
+    "kind", ["no CA file", "an intermediate as the CA", "a chain that holds another key"]
+)
+def test_what_examination_lets_through_can_be_served(
+    kind: str, store: DirectoryStore, spoiler: "Spoiler", put: Put
+) -> None:
+    middle_key, key = make_key(), make_key()
+    middle = KeyPair(spoiler.odd_certificate(spoiler.authority, middle_key, is_ca=True), middle_key)
+    leaf = issue_leaf(middle, key, store.names.issued, spoiler.now, DAY)
+    material = {
+        "no CA file": replace(spoiler.new, ca_cert=None),
+        "an intermediate as the CA": Material(None, middle.certificate, key, leaf),
+        "a chain that holds another key": replace(
+            spoiler.new, leaf_cert=(spoiler.new.leaf_cert or b"") + make_key()
+        ),
+    }[kind]
+    put(store.directory, material)
+    assert ServingContext(store, spoiler.now).serial == _serial(material)
+
+
 def test_there_is_no_context_without_a_good_pair(
     store: DirectoryStore, good: Material, put: Put, now: datetime
 ) -> None:
