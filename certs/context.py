@@ -127,8 +127,8 @@ def _proven(kept: Serve, store: Store) -> ssl.SSLContext:
         context = build_context(kept.pair.certificate, kept.pair.key)
         for name in store.names.required:
             prove(context, trusted, name)
-    except ssl.SSLError as error:
-        text = f"did not pass a trial handshake: {error}; issue it anew"
+    except OSError as error:
+        text = f"did not pass a trial handshake: {error}; if that lies in the pair, issue it anew"
         raise CertificateError(store.place, Defect(File.LEAF_CERT, Code.UNPROVEN, text)) from error
     return context
 

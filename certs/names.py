@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -41,10 +42,10 @@ def canonical_name(name: str) -> str:
     Raises:
         ValueError: it is neither a DNS name nor an IP address.
     """
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        host = name.lower()
+    if "%" not in name:  # a zone means something on one machine only, and certificates have no room for it
+        with suppress(ValueError):
+            return str(ipaddress.ip_address(name))
+    host = name.lower()
     if len(host) > _MAX_HOST or not _HOST.fullmatch(host):
         raise ValueError(
             f"{name!r} is no name for a certificate: allowed are an IP address and a DNS name "

@@ -119,7 +119,11 @@ def _stranger(directory: Path) -> str | None:
     """Something that somebody keeps here; a volume's own files are nobody's."""
     if not directory.is_dir():
         return None
-    names = (entry.name for entry in directory.iterdir() if entry.name != "lost+found")
+    try:
+        names = [entry.name for entry in directory.iterdir() if entry.name != "lost+found"]
+    except OSError as error:
+        text = f"cannot be listed: {error.strerror}; name a directory that this user can read"
+        raise CertificateError(directory, Defect(".", Code.UNREADABLE, text)) from error
     return min((name for name in names if not name.startswith(".")), default=None)
 
 
