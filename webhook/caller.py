@@ -25,6 +25,7 @@ class Unauthenticated:
 
 
 CALLER_CODES: Final[Mapping[str, str]] = {
+    "caller-not-configured": "No way to tell callers apart is configured, so none is let in.",
     "caller-no-token": "The request carries no bearer token.",
     "caller-token-invalid": "The token is not one that the device plugin is known by.",
     "caller-not-device-plugin": "The token belongs to somebody else than the device plugin.",

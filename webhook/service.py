@@ -1,0 +1,137 @@
+"""Puts the server together, in the worker process: cluster, policy file, certificates, operations, checks."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from certs.context import ServingContext
+from certs.material import CertificateError
+from certs.names import service_names
+from certs.store import DirectoryStore
+from policy.placement.refit import RefitRequest
+from webhook.caller import TokenFile, Unauthenticated
+from webhook.cluster.file import FileCluster
+from webhook.cluster.interface import ClusterError, RejectedObjectError
+from webhook.extender import Bind, Filter
+from webhook.levels.reading import LevelsError
+from webhook.levels.source import LevelsSource
+from webhook.metrics import Metrics
+from webhook.ops import Check
+from webhook.refit import Refit, Rules
+from webhook.review import Admission
+from webhook.server import Service, StartupError
+from webhook.settings import Settings
+
+TICK_SECONDS: Final = 1.0
+"""How often files are looked at and gauges are set."""
+
+_log = logging.getLogger(__name__)
+
+Authenticate = Callable[[str, RefitRequest], Unauthenticated | None]
+
+
+def build(settings: Settings, metrics: Metrics) -> Service:
+    """Make everything that is served.
+
+    Raises:
+        StartupError: a file is not there or not good, or a setting asks for what cannot be served yet.
+    """
+    if settings.authority == "hami":
+        raise StartupError("authority is hami, which relays to HAMi's scheduler and needs a live cluster; use self")
+    try:
+        levels = LevelsSource(settings.levels_file, settings.authority)
+        judging = levels.current
+        cluster = FileCluster.load(settings.cluster_files, config=judging.operator.hami, declared=judging.declared)
+        names = service_names(settings.tls.service_name, settings.tls.namespace, settings.tls.extra_dns_names)
+        store = DirectoryStore(settings.tls.directory, names)
+        context = ServingContext(store, datetime.now(UTC), settings.tls.publish)
+    except (LevelsError, ClusterError, CertificateError, ValueError) as error:
+        raise StartupError(str(error)) from None
+    for problem in cluster.problems():
+        _log.warning("cluster: %s", problem)
+    caller, caller_check = _caller(settings)
+    _Watch(levels, cluster, context, metrics).start()
+    checks: dict[str, Check] = {"certificate": lambda: _expired(context), "refit-caller": caller_check}
+    return Service(_operations(settings, cluster, levels, caller, metrics), checks, context.current)
+
+
+def _operations(
+    settings: Settings, cluster: FileCluster, levels: LevelsSource, caller: Authenticate, metrics: Metrics
+) -> Mapping[str, Any]:
+    def rules() -> Rules:
+        return Rules(levels.current.operator.hami, levels.current.order)
+
+    limits = settings.limits
+    return {
+        "/webhook": Admission(cluster, lambda: levels.current, metrics.finding, limits.webhook_bytes),
+        "/refit": Refit(cluster, rules, caller, metrics.refit, limits.refit_bytes),
+        "/filter": Filter(cluster, rules, take_in=lambda pod: _take_in(cluster, pod)),
+        "/bind": Bind(cluster, rules),
+    }
+
+
+def _take_in(cluster: FileCluster, pod: Mapping[str, Any]) -> None:
+    """Add a pod that the scheduler brings: a file only knows what it was told. Another call may have been first."""
+    with suppress(RejectedObjectError):
+        cluster.create({"apiVersion": "v1", "kind": "Pod", **pod})
+
+
+def _caller(settings: Settings) -> tuple[Authenticate, Check]:
+    """How callers of the refit are told apart, and what the readiness page says of that."""
+    path = settings.refit_token_file
+    if path is None:
+        reason = "caller authentication: no token is configured; set refit_token_file"
+        return (lambda _token, _request: Unauthenticated("caller-not-configured", reason)), lambda: None
+    tokens = TokenFile(path)
+    return (lambda token, _request: tokens.check(token)), tokens.problem
+
+
+def _expired(context: ServingContext) -> str | None:
+    """The one fault of a certificate that keeps the server from being of use; others are told by metric and log."""
+    if time.time() < context.expires_at:
+        return None
+    return context.problem or "the served certificate has expired"
+
+
+class _Watch:
+    """Looks at files once a second, takes over what is good, and sets the gauges that say what is not."""
+
+    def __init__(self, levels: LevelsSource, cluster: FileCluster, context: ServingContext, metrics: Metrics) -> None:
+        self._levels = levels
+        self._cluster = cluster
+        self._context = context
+        self._metrics = metrics
+        self._certificate_problem = ""
+
+    def start(self) -> None:
+        """Look once, then again and again in a thread that does not keep the process alive."""
+        self._metrics.facts_age_from(self._facts_age)
+        self._look()
+        threading.Thread(target=self._run, name="watch", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(TICK_SECONDS)
+            try:
+                self._look()
+            except Exception:  # noqa: BLE001 - whatever it is, the next look may go well
+                _log.exception("looking at files failed; the last good ones stay in force")
+
+    def _look(self) -> None:
+        if self._levels.refresh():
+            self._cluster.declare(self._levels.current.declared)
+        self._metrics.levels_problem.set(bool(self._levels.problem))
+        self._context.refresh(datetime.now(UTC))
+        self._metrics.certificate_expiry.set(self._context.expires_at)
+        self._metrics.certificate_problem.set(bool(self._context.problem))
+        if self._context.problem != self._certificate_problem:
+            self._certificate_problem = self._context.problem
+            _log.warning("certificate: %s", self._certificate_problem or "all is well again")
+
+    def _facts_age(self) -> float:
+        taken_at = self._cluster.facts().taken_at
+        return 0.0 if taken_at is None else max(0.0, time.time() - taken_at)
