@@ -26,7 +26,7 @@ HELP = beginning_with(
         "NUMAFIT_LISTEN__PORT=0 numafit serve --config settings.yaml",
     ],
     "Serve admission (/webhook), refits (/refit) and the scheduler's calls (/filter, /bind) over TLS, health and "
-    "metrics on a plain port. Every flag is a setting; a settings file and environment variables set the same ones, and "
+    "metrics on a plain port. Every flag is a setting; a settings file and environment variables set the same ones: "
     "`numafit config show` says what is in force and where it comes from.",
 )
 
