@@ -9,6 +9,7 @@ from policy.admission.case import Operator
 from policy.admission.finding import Level
 from policy.admission.levels import Levels, resolve
 from policy.admission.table import BY_CODE
+from policy.hami.errors import shown
 from policy.placement.order import Order
 from webhook.cluster.interface import Declared
 from webhook.levels.document import FORGED, Document, Exemption
@@ -69,7 +70,7 @@ class LevelsFile:
     def expired(self, now: float) -> tuple[str, ...]:
         """Say of each exemption that no longer counts at ``now`` whose it is and since when, one line each."""
         return tuple(
-            f"exemptions[{at}] of {exemption.owner} ({', '.join(exemption.codes)}) no longer counts: it expired "
+            f"exemptions[{at}] of {shown(exemption.owner)} ({', '.join(exemption.codes)}) no longer counts: it expired "
             f"{exemption.expires}; remove it, or set a later date"
             for at, exemption in enumerate(self.document.exemptions)
             if self._ends[at] <= now
