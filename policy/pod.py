@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from policy.plain import MalformedObjectError, amounts, mapping, mappings, strings, text
 
-class MalformedObjectError(ValueError):
-    """An object lacks the shape that Kubernetes gives it; the text names the path and what was seen."""
+__all__ = [
+    "GROUP_ANNOTATIONS",
+    "GROUP_LABELS",
+    "Container",
+    "MalformedObjectError",
+    "Phase",
+    "Pod",
+    "read_pod",
+]
 
 
 class Phase(StrEnum):
@@ -114,71 +122,65 @@ def read_pod(source: object, namespace: str = "") -> Pod:
     Raises:
         MalformedObjectError: a field that the engine reads has another type than Kubernetes gives it.
     """
-    obj = _mapping(source, "pod")
-    meta = _mapping(obj.get("metadata"), "metadata")
-    spec = _mapping(obj.get("spec"), "spec")
-    status = _mapping(obj.get("status"), "status")
-    annotations = _strings(meta.get("annotations"), "metadata.annotations")
-    labels = _strings(meta.get("labels"), "metadata.labels")
+    obj = mapping(source, "pod")
+    meta = mapping(obj.get("metadata"), "metadata")
+    spec = mapping(obj.get("spec"), "spec")
+    status = mapping(obj.get("status"), "status")
+    annotations = strings(meta.get("annotations"), "metadata.annotations")
+    labels = strings(meta.get("labels"), "metadata.labels")
     return Pod(
-        namespace=_text(meta, "namespace", "metadata") or namespace,
-        name=_text(meta, "name", "metadata") or _text(meta, "generateName", "metadata"),
-        uid=_text(meta, "uid", "metadata"),
-        resource_version=_text(meta, "resourceVersion", "metadata"),
+        namespace=text(meta, "namespace", "metadata") or namespace,
+        name=text(meta, "name", "metadata") or text(meta, "generateName", "metadata"),
+        uid=text(meta, "uid", "metadata"),
+        resource_version=text(meta, "resourceVersion", "metadata"),
         annotations=annotations,
         labels=labels,
         containers=_containers(spec, _ended(status)),
-        scheduler_name=_text(spec, "schedulerName", "spec"),
-        node_name=_text(spec, "nodeName", "spec"),
-        runtime_class=_text(spec, "runtimeClassName", "spec"),
-        node_selector=_strings(spec.get("nodeSelector"), "spec.nodeSelector"),
+        scheduler_name=text(spec, "schedulerName", "spec"),
+        node_name=text(spec, "nodeName", "spec"),
+        runtime_class=text(spec, "runtimeClassName", "spec"),
+        node_selector=strings(spec.get("nodeSelector"), "spec.nodeSelector"),
         affinity=_required_node_affinity(spec),
-        tolerations=_mappings(spec.get("tolerations"), "spec.tolerations"),
+        tolerations=mappings(spec.get("tolerations"), "spec.tolerations"),
         owner_kind=_controller_kind(meta),
         group=_group(annotations, labels, spec),
         pod_level_resources=_asks_for_anything(spec),
-        status_phase=_text(status, "phase", "status"),
+        status_phase=text(status, "phase", "status"),
         terminating=meta.get("deletionTimestamp") is not None,
     )
 
 
 def _containers(spec: Mapping[str, Any], ended: frozenset[str]) -> tuple[Container, ...]:
-    found: list[Container] = []
-    for key in ("initContainers", "containers"):
-        raw = spec.get(key)
-        if raw is None:
-            continue
-        if not isinstance(raw, list):
-            raise _wrong(f"spec.{key}", "a list", raw)
-        found.extend(_container(item, key, position, ended) for position, item in enumerate(raw))
-    return tuple(found)
+    return tuple(
+        _container(item, key, position, ended)
+        for key in ("initContainers", "containers")
+        for position, item in enumerate(mappings(spec.get(key), f"spec.{key}"))
+    )
 
 
-def _container(source: object, key: str, position: int, ended: frozenset[str]) -> Container:
+def _container(raw: Mapping[str, Any], key: str, position: int, ended: frozenset[str]) -> Container:
     where = f"spec.{key}[{position}]"
-    raw = _mapping(source, where)
-    resources = _mapping(raw.get("resources"), f"{where}.resources")
-    security = _mapping(raw.get("securityContext"), f"{where}.securityContext")
-    name = _text(raw, "name", where)
-    if key == "containers":
-        phase = Phase.APP
-    else:
-        phase = Phase.SIDECAR if raw.get("restartPolicy") == "Always" else Phase.INIT
+    resources = mapping(raw.get("resources"), f"{where}.resources")
+    security = mapping(raw.get("securityContext"), f"{where}.securityContext")
+    name = text(raw, "name", where)
+    early = Phase.SIDECAR if raw.get("restartPolicy") == "Always" else Phase.INIT
+    phase = early if key == "initContainers" else Phase.APP
     return Container(
         name=name,
         phase=phase,
         path=f"/spec/{key}/{position}",
-        limits=_mapping(resources.get("limits"), f"{where}.resources.limits"),
-        requests=_mapping(resources.get("requests"), f"{where}.resources.requests"),
-        env=_mappings(raw.get("env"), f"{where}.env"),
+        limits=amounts(resources.get("limits"), f"{where}.resources.limits"),
+        requests=amounts(resources.get("requests"), f"{where}.resources.requests"),
+        env=mappings(raw.get("env"), f"{where}.env"),
         privileged=security.get("privileged") is True,
         ended=phase is Phase.INIT and name in ended,
     )
 
 
 def _ended(status: Mapping[str, Any]) -> frozenset[str]:
-    statuses = _mappings(status.get("initContainerStatuses"), "status.initContainerStatuses")
-    return frozenset(str(item.get("name")) for item in statuses if _terminated_well(item))
+    where = "status.initContainerStatuses"
+    statuses = mappings(status.get("initContainerStatuses"), where)
+    return frozenset(text(item, "name", where) for item in statuses if _terminated_well(item))
 
 
 def _terminated_well(item: Mapping[str, Any]) -> bool:
@@ -189,15 +191,16 @@ def _terminated_well(item: Mapping[str, Any]) -> bool:
 
 def _required_node_affinity(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     where = "spec.affinity"
-    affinity = _mapping(spec.get("affinity"), where)
-    node = _mapping(affinity.get("nodeAffinity"), f"{where}.nodeAffinity")
+    affinity = mapping(spec.get("affinity"), where)
+    node = mapping(affinity.get("nodeAffinity"), f"{where}.nodeAffinity")
     key = "requiredDuringSchedulingIgnoredDuringExecution"
-    return _mapping(node.get(key), f"{where}.nodeAffinity.{key}")
+    return mapping(node.get(key), f"{where}.nodeAffinity.{key}")
 
 
 def _controller_kind(meta: Mapping[str, Any]) -> str:
-    owners = _mappings(meta.get("ownerReferences"), "metadata.ownerReferences")
-    return next((str(owner.get("kind", "")) for owner in owners if owner.get("controller") is True), "")
+    where = "metadata.ownerReferences"
+    owners = mappings(meta.get("ownerReferences"), where)
+    return next((text(owner, "kind", where) for owner in owners if owner.get("controller") is True), "")
 
 
 def _group(annotations: Mapping[str, str], labels: Mapping[str, str], spec: Mapping[str, Any]) -> str:
@@ -208,52 +211,12 @@ def _group(annotations: Mapping[str, str], labels: Mapping[str, str], spec: Mapp
         if annotations.get(key):
             return annotations[key]
     for holder, key in (("schedulingGroup", "podGroupName"), ("workloadRef", "name")):
-        name = _mapping(spec.get(holder), f"spec.{holder}").get(key)
+        name = text(mapping(spec.get(holder), f"spec.{holder}"), key, f"spec.{holder}")
         if name:
-            return str(name)
+            return name
     return ""
 
 
 def _asks_for_anything(spec: Mapping[str, Any]) -> bool:
-    resources = _mapping(spec.get("resources"), "spec.resources")
+    resources = mapping(spec.get("resources"), "spec.resources")
     return bool(resources.get("limits") or resources.get("requests"))
-
-
-_EMPTY: Final[Mapping[str, Any]] = {}
-
-
-def _mapping(value: object, where: str) -> Mapping[str, Any]:
-    if isinstance(value, dict):
-        return value
-    if value is None:
-        return _EMPTY
-    raise _wrong(where, "an object", value)
-
-
-def _mappings(value: object, where: str) -> tuple[Mapping[str, Any], ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise _wrong(where, "a list", value)
-    return tuple(_mapping(item, f"{where}[{position}]") for position, item in enumerate(value))
-
-
-def _strings(value: object, where: str) -> Mapping[str, str]:
-    found = _mapping(value, where)
-    for key, item in found.items():
-        if type(item) is not str:
-            raise _wrong(f"{where}[{key}]", "text", item)
-    return found
-
-
-def _text(source: Mapping[str, Any], key: str, where: str) -> str:
-    value = source.get(key)
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    raise _wrong(f"{where}.{key}", "text", value)
-
-
-def _wrong(where: str, wanted: str, seen: object) -> MalformedObjectError:
-    return MalformedObjectError(f"{where} must be {wanted}, not {type(seen).__name__} {str(seen)[:40]!r}")

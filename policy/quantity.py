@@ -22,6 +22,8 @@ _SUFFIXES: Final = {
     **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", start=1)},
 }
 _INT64_DIGITS: Final = 19
+_TOO_LARGE: Final = 10**64
+"""A number with more digits is read no more than text with more digits is."""
 _EXPONENT_LIMIT: Final = 40
 """Exponents are cut here: far beyond int64 on both sides, and small enough to stay cheap."""
 
@@ -31,7 +33,7 @@ def parse(value: object) -> Fraction | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return Fraction(value)
+        return Fraction(value) if abs(value) < _TOO_LARGE else None
     if isinstance(value, float):
         value = format(Decimal(repr(value)), "f")
     return _parse_text(value) if isinstance(value, str) else None
@@ -40,7 +42,7 @@ def parse(value: object) -> Fraction | None:
 def whole(value: object) -> int | None:
     """Return ``value`` as an integer, None if it is no quantity or not a whole number."""
     if type(value) is int:
-        return value
+        return value if abs(value) < _TOO_LARGE else None
     if type(value) is str and len(value) < _INT64_DIGITS and value.isascii() and value.isdigit():
         return int(value)
     amount = parse(value)
