@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from policy.facts import Node
+from policy.hami.golang import MAX_INT64, go_int
 from policy.pod import Pod
 
 
@@ -50,23 +51,23 @@ def _does_not_exist(seen: str | None, _values: list[str]) -> bool:
 
 
 def _is_greater(seen: str | None, values: list[str]) -> bool:
-    return _both_integers(seen, values) and int(seen or "") > int(values[0])
+    label, bound = _integers(seen, values)
+    return label is not None and bound is not None and label > bound
 
 
 def _is_less(seen: str | None, values: list[str]) -> bool:
-    return _both_integers(seen, values) and int(seen or "") < int(values[0])
+    label, bound = _integers(seen, values)
+    return label is not None and bound is not None and label < bound
 
 
-def _both_integers(seen: str | None, values: list[str]) -> bool:
-    return len(values) == 1 and _is_integer(seen) and _is_integer(values[0])
+def _integers(seen: str | None, values: list[str]) -> tuple[int | None, int | None]:
+    return _integer(seen), _integer(values[0]) if len(values) == 1 else None
 
 
-def _is_integer(text: object) -> bool:
-    digits = text[1:] if isinstance(text, str) and text[:1] in {"-", "+"} else text
-    return isinstance(digits, str) and digits.isascii() and digits.isdigit() and len(digits) <= _INT64_DIGITS
+def _integer(text: object) -> int | None:
+    return go_int(text, MAX_INT64) if isinstance(text, str) else None
 
 
-_INT64_DIGITS: Final = 19
 _OPERATORS: Final[Mapping[object, Callable[[str | None, list[str]], bool]]] = {
     "In": _is_in,
     "NotIn": _is_not_in,
@@ -101,13 +102,16 @@ def untolerated_taint(pod: Pod, node: Node) -> Mapping[str, Any] | None:
     return None
 
 
-_HARD: Final = frozenset({"NoSchedule", "NoExecute"})
+_HARD: Final = ("NoSchedule", "NoExecute")
+_EQUAL: Final = (None, "", "Equal")
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+    """Tell whether ``toleration`` speaks of ``taint``; an operator that is not known gets the benefit of the doubt."""
+    if (toleration.get("effect") or taint.get("effect")) != taint.get("effect"):
         return False
-    key = toleration.get("key") or ""
-    if toleration.get("operator") == "Exists":
-        return key in {"", taint.get("key")}
-    return key == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
+    if (toleration.get("key") or taint.get("key")) != taint.get("key"):
+        return False
+    if toleration.get("operator") not in _EQUAL:
+        return True
+    return (toleration.get("value") or "") == (taint.get("value") or "")
