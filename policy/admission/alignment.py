@@ -27,15 +27,12 @@ def alignment_on_mig(case: Case) -> str | None:
     resource = _mig_resource(case.pod)
     if resource is None:
         return None
-    return Mild(f"{keys.NUMA_ALIGNMENT} has no effect on {resource}: MIG devices are not aligned.")
+    return Mild(f"{keys.NUMA_ALIGNMENT} has no effect on {quoted(resource)}: MIG devices are not aligned; remove it.")
 
 
 def _mig_resource(pod: Pod) -> str | None:
-    for container in pod.containers:
-        for name in (*container.limits, *container.requests):
-            if name.startswith(_MIG_RESOURCE):
-                return name
-    return None
+    named = (name for container in pod.containers for name in (*container.limits, *container.requests))
+    return min((name for name in named if name.startswith(_MIG_RESOURCE)), default=None)
 
 
 def strict_not_enforced(case: Case) -> str | None:

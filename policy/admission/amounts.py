@@ -7,11 +7,9 @@ from typing import Final
 from policy.admission.capacity import every_reachable
 from policy.admission.case import Case, amount
 from policy.admission.spelling import quoted
-from policy.facts import NOTHING
+from policy.facts import NOTHING, Use
 from policy.hami.golang import MAX_INT32
-from policy.hami.quota import webhook_need
-from policy.hami.request import InvalidRequestError
-from policy.pod import Container
+from policy.pod import Container, Phase
 from policy.quantity import parse, whole
 
 _PERCENT: Final = range(101)
@@ -50,17 +48,20 @@ def percent_out_of_range(case: Case) -> str | None:
 
 
 def quantity_not_whole(case: Case) -> str | None:
-    """An amount of GPUs, memory, cores or a priority is no whole number, negative, or larger than HAMi can count."""
+    """An amount of GPUs, memory, percent, cores or a priority is no whole number.
+
+    Or the number of GPUs, or the memory, is below 0 or larger than HAMi can count.
+    """
     hami = case.operator.hami
-    limits = {hami.count: MAX_INT32, hami.memory: MAX_INT32 // max(hami.memory_factor, 1)}
+    largest = {hami.count: MAX_INT32, hami.memory: MAX_INT32 // max(hami.memory_factor, 1)}
     for resource in (hami.count, hami.memory, hami.percent, hami.cores, hami.priority):
         for container, value in _asked(case, resource):
             number = whole(value)
             if number is None:
                 return f"{_says(container, resource, value)}; write a whole number."
-            if not 0 <= number <= limits.get(resource, number):
-                unit = " in MiB" if resource == hami.memory else ""
-                return f"{_says(container, resource, value)}; write a whole number{unit} up to {limits[resource]}."
+            if resource in largest and not 0 <= number <= largest[resource]:
+                unit = " of MiB" if resource == hami.memory else ""
+                return f"{_says(container, resource, value)}; write a whole number{unit}, 0 to {largest[resource]}."
     return None
 
 
@@ -74,35 +75,38 @@ def memory_given_twice(case: Case) -> str | None:
     return None
 
 
-def _zero(case: Case, resource: str, meaning: str) -> str | None:
-    for container, value in _asked(case, resource):
-        if parse(value) == 0:
-            return f"{_says(container, resource, value)}, {meaning}."
-    return None
+def _zero(case: Case, resource: str) -> tuple[Container, str] | None:
+    found = ((container, value) for container, value in _asked(case, resource) if parse(value) == 0)
+    container, value = next(found, (None, None))
+    return None if container is None else (container, _says(container, resource, value))
 
 
 def count_zero(case: Case) -> str | None:
     """A container asks for 0 GPUs: it gets none, whatever else it names."""
-    return _zero(case, case.operator.hami.count, "which is no GPU at all; ask for 1 or remove it")
+    zero = _zero(case, case.operator.hami.count)
+    return None if zero is None else f"{zero[1]}, which is no GPU at all; ask for 1 or remove it."
 
 
 def percent_zero(case: Case) -> str | None:
-    """0 percent of memory is read as the default, not as nothing."""
-    return _zero(
-        case, case.operator.hami.percent, f"which is read as {_default_memory(case)}; remove it or say how much"
-    )
+    """0 percent of memory is read as if it were not there, not as nothing."""
+    hami = case.operator.hami
+    return _zero_memory(case, hami.percent, hami.memory)
 
 
 def memory_zero(case: Case) -> str | None:
-    """0 MiB are read as the default, not as nothing."""
-    return _zero(
-        case, case.operator.hami.memory, f"which is read as {_default_memory(case)}; remove it or say how much"
-    )
+    """0 MiB are read as if they were not there, not as nothing."""
+    hami = case.operator.hami
+    return _zero_memory(case, hami.memory, hami.percent)
 
 
-def _default_memory(case: Case) -> str:
+def _zero_memory(case: Case, resource: str, other: str) -> str | None:
+    zero = _zero(case, resource)
+    if zero is None:
+        return None
+    container, says = zero
     default = case.operator.hami.default_memory
-    return f"the default of {default} MiB" if default else "the whole card"
+    read = f"the default of {default} MiB" if default else "the whole card"
+    return f"{says}, which reads as {other if whole(amount(container, other)) else read}; remove it or say how much."
 
 
 def memory_exceeds_every_card(case: Case) -> str | None:
@@ -126,21 +130,29 @@ class _Claim:
 
 
 def _claims(case: Case) -> list[_Claim]:
+    """What the quota counts of the pod as filled in; a pod that asks for nothing of it always passes (HAMi: quota)."""
     namespace, hami = case.pod.namespace, case.operator.hami
     quota = case.facts.quotas.get(namespace) if case.facts else None
     if case.facts is None or quota is None:
         return []
-    try:
-        need = webhook_need(case.pod, hami)
-    except InvalidRequestError:
-        # An amount that cannot be read is the business of its own rule.
-        return []
-    used = case.facts.quota_use.get(namespace, NOTHING)
+    need, used = _need(case), case.facts.quota_use.get(namespace, NOTHING)
     if not need.memory and not need.cores:
         return []
     memory = None if quota.memory is None else quota.memory * max(hami.memory_factor, 1)
     found = (hami.memory, need.memory, used.memory, memory), (hami.cores, need.cores, used.cores, quota.cores)
     return [_Claim(name, asked, taken, limit) for name, asked, taken, limit in found if limit is not None]
+
+
+def _need(case: Case) -> Use:
+    """The most that the pod will hold at one time; memory in percent counts 0, for the card is not known yet."""
+    running = peak = NOTHING
+    for gpu in case.gpus:
+        need = Use(gpu.need, gpu.memory * gpu.need, gpu.cores * gpu.need)
+        if gpu.container.phase is Phase.INIT:
+            peak = peak.peak(running + need)
+        else:
+            running += need
+    return peak.peak(running)
 
 
 def quota_never_fits(case: Case) -> str | None:
@@ -156,9 +168,10 @@ def quota_never_fits(case: Case) -> str | None:
 
 def quota_full(case: Case) -> str | None:
     """The pod does not fit into what is left of its namespace's quota now."""
-    if quota_never_fits(case):
+    claims = _claims(case)
+    if any(claim.asked > claim.limit for claim in claims):
         return None
-    claim = next((claim for claim in _claims(case) if claim.asked + claim.taken > claim.limit), None)
+    claim = next((claim for claim in claims if claim.asked + claim.taken > claim.limit), None)
     if claim is None:
         return None
     return (

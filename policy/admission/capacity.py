@@ -5,7 +5,6 @@ cards could not be read: nobody knows what fits there (docs/decisions.md 1).
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 from policy import keys
 from policy.admission.case import Case
@@ -20,7 +19,7 @@ def pin_unknown(case: Case) -> str | None:
     UUIDs compare byte for byte.
     """
     unknown = unknown_pins(case)
-    if not unknown or len(unknown) < len(case.pins) or case.room.has_unread_nodes:
+    if not unknown or len(unknown) < len(case.pins):
         return None
     return f"no node has {_named(unknown)} of {keys.USE_UUID}{_nearest(case, unknown[0])}"
 
@@ -34,7 +33,9 @@ def pin_partly_unknown(case: Case) -> str | None:
 
 
 def unknown_pins(case: Case) -> tuple[str, ...]:
-    """The pins that no node holds; UUIDs compare byte for byte."""
+    """The pins that no node holds, none where some node's cards are not known; UUIDs compare byte for byte."""
+    if not case.room.knows_every_card:
+        return ()
     return tuple(pin for pin in case.pins if case.room.node_of(pin) is None)
 
 
@@ -44,13 +45,13 @@ def _named(uuids: tuple[str, ...]) -> str:
 
 
 def _nearest(case: Case, uuid: str) -> str:
-    near = get_close_matches(uuid, case.room.known_uuids(), n=1, cutoff=0.9)
-    return f"; the nearest known is {near[0]}." if near else "; nvidia-smi -L on the node lists its UUIDs."
+    near = case.room.nearest(uuid)
+    return f"; the nearest known is {near}." if near else "; nvidia-smi -L on the node lists its UUIDs."
 
 
 def pinned_on_no_one_node(case: Case) -> str | None:
     """The pinned GPUs are spread over nodes, and no one node has as many of them as a container asks for."""
-    if not case.pins or case.room.has_unread_nodes:
+    if not case.pins or not case.room.knows_every_card:
         return None
     best = max((len(spot.candidates) for spot in case.room.holders), default=0)
     if best >= case.most:
@@ -63,7 +64,10 @@ def pinned_on_no_one_node(case: Case) -> str | None:
 
 def pinned_node_excluded(case: Case) -> str | None:
     """Only nodes that the pod's node selector or affinity excludes have enough of the pinned GPUs."""
-    if not case.pins or case.room.reachable or case.room.has_unread_nodes:
+    room = case.room
+    if not case.pins or room.reachable or room.has_unread_nodes:
+        return None
+    if not any(len(spot.candidates) >= case.most for spot in room.holders):
         return None
     return "the pod's node selector or affinity excludes the node of its pinned GPUs; drop one of the two."
 

@@ -7,6 +7,7 @@ from policy import keys
 from policy.admission.room import Room
 from policy.facts import Facts
 from policy.hami.annotations import go_bool, items
+from policy.hami.golang import trim
 from policy.hami.request import HamiConfig
 from policy.pod import Container, Phase, Pod
 from policy.quantity import parse, whole
@@ -41,11 +42,11 @@ class GpuContainer:
     """A container that asks for GPUs.
 
     Attributes:
-        need: number of cards.
+        need: number of cards; the configured default where only amounts are named.
         whole_card: whether it takes each of its cards whole.
         memory: MiB on each card, 0 where a percentage or a default decides.
         percent: percent of each card's memory, 0 where an amount decides.
-        cores: percent of each card's cores.
+        cores: percent of each card's cores, those that are filled in where none are named.
     """
 
     container: Container
@@ -71,26 +72,29 @@ def gpu_container(container: Container, config: HamiConfig) -> GpuContainer | No
     if count is None:
         if memory is None and percent is None and cores is None:
             return None
-        need = 1
+        need = config.default_count or 1
     else:
         number = parse(count) if type(count) is not int else count
         if number is not None and number <= 0:
             return None
         need = 1 if number is None else -(-number // 1)
-    in_mib = (whole(memory) or 0) * config.memory_factor
+    in_mib = (whole(memory) or 0) * max(config.memory_factor, 1)
     in_percent = whole(percent) or 0
+    unnamed = memory is None and percent is None and not config.default_memory
     in_cores = whole(cores)
+    if in_cores is None:
+        # HAMi gives a container that takes its cards whole, and does not speak of cores, all of them.
+        in_cores = WHOLE_CARD if cores is None and (unnamed or in_percent == WHOLE_CARD) else config.default_cores
     if not in_mib and not in_percent:
         in_mib = config.default_memory
         in_percent = 0 if in_mib else WHOLE_CARD
-    whole_memory = in_percent == WHOLE_CARD and (not in_mib or cores is None)
     return GpuContainer(
         container=container,
         need=need,
-        whole_card=in_cores == WHOLE_CARD or whole_memory,
+        whole_card=in_cores == WHOLE_CARD or (in_percent == WHOLE_CARD and not in_mib),
         memory=in_mib,
         percent=0 if in_mib else in_percent,
-        cores=config.default_cores if in_cores is None else in_cores,
+        cores=in_cores,
     )
 
 
@@ -174,13 +178,13 @@ def open_case(
         changed=changed,
         most=most,
         at_once=max(most, _taken_at_once(gpus)),
-        alignment=annotations.get(keys.NUMA_ALIGNMENT, "").strip().lower(),
+        alignment=trim(annotations.get(keys.NUMA_ALIGNMENT, "")).lower(),
         binds=go_bool(annotations.get(keys.NUMA_BIND, "")) is True,
         pin_items=pin_items,
         pins=pins,
         exclusion_items=exclusion_items,
         left=tuple(pin for pin in pins if pin not in exclusion_items),
-        is_mig=annotations.get(keys.VGPU_MODE, "").strip().lower() == "mig",
+        is_mig=trim(annotations.get(keys.VGPU_MODE, "")).lower() == "mig",
     )
 
 

@@ -5,13 +5,13 @@ user as a server error; no `replace` of a whole list, for other mutators add to 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from policy import keys
-from policy.admission.case import Case, amount
+from policy.admission.case import Case, GpuContainer, amount
 from policy.admission.levels import Levels
-from policy.hami.mutation import Mutation, MutationError, mutate, overwrites_env
+from policy.hami.mutation import MutationError, mutate, overwrites_env
 from policy.hami.request import HamiConfig
 from policy.pod import Container, Pod
 
@@ -71,49 +71,48 @@ def _scheduling(draft: "_Draft", case: Case) -> None:
 
 
 def _container(draft: "_Draft", case: Case, container: Container) -> None:
-    limits = _default_memory(case, container)
-    mutation = _mutation(case, replace(container, limits={**container.limits, **limits}))
-    if mutation is None:
+    gpu = next((gpu for gpu in case.gpus if gpu.container is container), None)
+    variables = _variables(case, container, is_gpu=gpu is not None)
+    if variables is None:
         return
-    limits |= mutation.limits
-    limits |= _default_cores(case, container, limits)
-    for resource, value in limits.items():
+    for resource, value in _limits(gpu, case.operator.hami).items() if gpu else ():
         draft.limit(container, resource, value)
-    present = {entry.get("name") for entry in container.env}
-    for name, text in mutation.env:
+    present = [entry.get("name") for entry in container.env]
+    for name, text in variables:
         if name not in present:
             draft.variable(container, name, text)
 
 
-def _mutation(case: Case, container: Container) -> Mutation | None:
+def _limits(gpu: GpuContainer, hami: HamiConfig) -> dict[str, int]:
+    """What the container asks for without naming it.
+
+    The configured memory is left to HAMi's scheduler where no whole number of HAMi's units makes it up.
+    """
+    found: dict[str, int] = {}
+    named = {
+        name for name in (hami.count, hami.memory, hami.percent, hami.cores) if amount(gpu.container, name) is not None
+    }
+    if hami.count not in named and hami.default_count:
+        found[hami.count] = gpu.need
+    units, rest = divmod(gpu.memory, max(hami.memory_factor, 1))
+    if units and not rest and not named & {hami.memory, hami.percent}:
+        found[hami.memory] = units
+    if hami.cores not in named and gpu.cores:
+        found[hami.cores] = gpu.cores
+    return found
+
+
+def _variables(case: Case, container: Container, *, is_gpu: bool) -> tuple[tuple[str, str], ...] | None:
+    """What HAMi adds to the environment, None where it would refuse the container.
+
+    Its rule refuses such a container; where the operator turned that off, nothing is guessed into it.
+    """
     hami = case.operator.hami
+    closes = not is_gpu and overwrites_env(case.pod.annotations, container.name, hami)
     try:
-        return mutate(container, hami, overwrites_env(case.pod.annotations, container.name, hami))
+        return mutate(container, hami, closes).env
     except MutationError:
-        # Its rule refuses such a container; where the operator turned that off, nothing is guessed into it.
         return None
-
-
-def _default_memory(case: Case, container: Container) -> dict[str, int]:
-    """The configured memory, in the unit that HAMi multiplies with its factor; nothing where that leaves a rest."""
-    hami = case.operator.hami
-    if not hami.default_memory or not _asks(case, container):
-        return {}
-    if amount(container, hami.memory) is not None or amount(container, hami.percent) is not None:
-        return {}
-    units, rest = divmod(hami.default_memory, max(hami.memory_factor, 1))
-    return {} if rest else {hami.memory: units}
-
-
-def _default_cores(case: Case, container: Container, filled: Mapping[str, int]) -> dict[str, int]:
-    hami = case.operator.hami
-    if not hami.default_cores or hami.cores in filled or amount(container, hami.cores) is not None:
-        return {}
-    return {hami.cores: hami.default_cores} if _asks(case, container) else {}
-
-
-def _asks(case: Case, container: Container) -> bool:
-    return any(gpu.container is container for gpu in case.gpus)
 
 
 def _marks(draft: "_Draft", pod: Pod, levels: Levels) -> None:
@@ -140,6 +139,7 @@ class _Draft:
         self.names.append(name)
 
     def annotate(self, key: str, value: str) -> None:
+        self._parent("/metadata", {})
         self._parent(_ANNOTATIONS, {})
         self.operations.append({"op": "add", "path": f"{_ANNOTATIONS}/{escape(key)}", "value": value})
 

@@ -57,10 +57,11 @@ def judge_creation(
         source: the plain object, which the patch is for.
         operator: how the cluster is set up.
         levels: those in force for the pod's namespace.
-        facts: the cluster, None where nothing is known of it.
+        facts: the cluster, None or without nodes where nothing is known of it.
         fresh: whether the facts are young enough to judge by.
     """
-    case = open_case(pod, operator, facts if fresh else None, is_stale=facts is not None and not fresh)
+    known = facts is not None and bool(facts.inventory.nodes)
+    case = open_case(pod, operator, facts if known and fresh else None, is_stale=known and not fresh)
     findings = find(case, levels)
     if any(finding.level is Level.ENFORCE for finding in findings) or not case.gpus or levels.opted_out:
         return Verdict(findings)
@@ -82,7 +83,8 @@ def judge_update(pod: Pod, old: Mapping[str, str], user: str, operator: Operator
     message = forged_on_update(old, pod.annotations, user, operator.writers)
     if message is not None and levels.by_code[_FORGED] is not Level.OFF:
         findings.append(Finding(_FORGED, levels.by_code[_FORGED], message))
-    changed = tuple(key for key in changed_keys(old, pod.annotations) if key in keys.FOUR_KEYS)
+    different = frozenset(changed_keys(old, pod.annotations))
+    changed = tuple(key for key in keys.FOUR_KEYS if key in different)
     if changed:
         findings += _late_changes(pod, changed, operator, levels)
     return Verdict(tuple(findings))
@@ -105,8 +107,8 @@ def find(case: Case, levels: Levels) -> tuple[Finding, ...]:
         findings += _ask(case, levels.without_facts)
         if case.facts is not None and _is_placeable(case):
             findings += _ask_facts(case, levels)
-        if is_foreign(case):
-            findings = [finding if finding.code == _FORGED else _capped(finding) for finding in findings]
+    if is_foreign(case):
+        findings = [finding if finding.code == _FORGED else _capped(finding) for finding in findings]
     findings.sort(key=lambda finding: finding.level is not Level.ENFORCE)
     return tuple(findings)
 

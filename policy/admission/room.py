@@ -3,11 +3,15 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
+from typing import Final
 
-from policy.facts import UNKNOWN_NUMA, Card, Facts, Node
+from policy.facts import UNKNOWN_NUMA, Card, Facts, Kind, Node
 from policy.pod import Pod
 from policy.scheduling import allows
+
+_COMPARED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,17 @@ class Room:
         """The name of the node that holds the card ``uuid``, None if no node does."""
         return self._inventory.card_nodes.get(uuid)
 
-    def known_uuids(self) -> Sequence[str]:
-        """Every card that some node holds."""
-        return tuple(self._inventory.card_nodes)
+    def nearest(self, uuid: str) -> str:
+        """The card most like ``uuid`` among those that share half of it, empty if none is like it.
+
+        A slip of the pen leaves one half as it was; comparing every letter with every card of a large cluster would
+        hold up other pods.
+        """
+        wanted, half = uuid.lower(), len(uuid) // 2
+        like = {known.lower(): known for known in self._inventory.card_nodes}
+        near = sorted(known for known in like if known[:half] == wanted[:half] or known[-half:] == wanted[-half:])
+        found = get_close_matches(wanted, near[:_COMPARED], n=1, cutoff=0.9)
+        return like[found[0]] if found else ""
 
     @cached_property
     def holders(self) -> tuple[Spot, ...]:
@@ -75,10 +87,16 @@ class Room:
     @cached_property
     def has_unread_nodes(self) -> bool:
         """Whether some node that the pod may go to has cards that could not be read: nobody knows what fits there."""
-        return any(
-            kind.sample.problem and any(allows(self._pod, self._inventory.nodes[name]) for name in kind.names)
-            for kind in self._inventory.kinds
-        )
+        return any(allows(self._pod, self._inventory.nodes[name]) for kind in self._unread for name in kind.names)
+
+    @property
+    def knows_every_card(self) -> bool:
+        """Whether the cards of all nodes could be read, so that a card which is not known is nowhere."""
+        return not self._unread
+
+    @cached_property
+    def _unread(self) -> tuple[Kind, ...]:
+        return tuple(kind for kind in self._inventory.kinds if kind.sample.problem)
 
     @cached_property
     def _named(self) -> tuple[Node, ...]:

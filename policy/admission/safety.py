@@ -10,18 +10,20 @@ from policy.pod import Phase
 
 def forged_on_creation(case: Case) -> str | None:
     """A pod is created with an annotation that only the scheduler writes, or somebody else changes one later."""
-    key = next((key for key in case.pod.annotations if keys.is_owned(key)), None)
+    key = min(filter(keys.is_owned, case.pod.annotations), default=None)
     if key is None:
         return None
-    return f"{key} is written by the scheduler only; remove it, as from every manifest copied from a running pod."
+    return f"{quoted(key)} is written by the scheduler only; remove it, as from any manifest copied from a running pod."
 
 
 def forged_on_update(old: Mapping[str, str], new: Mapping[str, str], user: str, writers: frozenset[str]) -> str | None:
     """Tell whether ``user`` changes an owned key without being a listed writer; missing and empty are the same."""
-    key = next((key for key in changed_keys(old, new) if keys.is_owned(key)), None)
+    key = min(filter(keys.is_owned, changed_keys(old, new)), default=None)
     if key is None or user in writers:
         return None
-    return f"{key} is written by the scheduler and the device plugin only, not by {quoted(user)}; leave it as it is."
+    return (
+        f"{quoted(key)} is written by the scheduler and device plugin only, not by {quoted(user)}; leave it as it is."
+    )
 
 
 def changed_keys(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:

@@ -5,12 +5,14 @@ from typing import Final
 
 from policy import keys
 from policy.admission.capacity import every_reachable
-from policy.admission.case import Case
+from policy.admission.case import Case, GpuContainer
+from policy.admission.room import Spot
 from policy.admission.spelling import quoted
 from policy.facts import Card
 from policy.hami.annotations import (
     CARD_POLICY_WORDS,
     AnnotationError,
+    CardFilter,
     allows_mode,
     allows_type,
     gpu_policy,
@@ -18,6 +20,7 @@ from policy.hami.annotations import (
     items,
     weights,
 )
+from policy.hami.golang import trim
 from policy.scheduling import untolerated_taint
 
 NODE_POLICY_WORDS: Final = ("binpack", "spread")
@@ -30,7 +33,7 @@ def policy_unknown(case: Case) -> str | None:
     if card is not None and not is_valid_policy(card):
         return f"{keys.GPU_POLICY} is {quoted(card)}; use a comma list of {', '.join(CARD_POLICY_WORDS)}."
     node = annotations.get(keys.NODE_POLICY)
-    if node is not None and node.strip() not in NODE_POLICY_WORDS:
+    if node is not None and trim(node) not in NODE_POLICY_WORDS:
         return f"{keys.NODE_POLICY} is {quoted(node)}; use {' or '.join(NODE_POLICY_WORDS)}."
     return None
 
@@ -51,7 +54,7 @@ def weights_malformed(case: Case) -> str | None:
 def type_list_empty(case: Case) -> str | None:
     """`nvidia.com/use-gputype` holds separators and no type, which HAMi matches with no card."""
     text = case.pod.annotations.get(keys.USE_TYPE)
-    if text is None or not text.strip() or items(text):
+    if text is None or not trim(text) or items(text):
         return None
     return f"{keys.USE_TYPE} is {quoted(text)}, a list without a type; name GPU types or remove the key."
 
@@ -64,7 +67,7 @@ def _no_candidate(case: Case, allowed: Callable[[Card], bool]) -> bool:
 def type_matches_no_card(case: Case) -> str | None:
     """No card that the pod can reach passes its type lists."""
     annotations = case.pod.annotations
-    key = next((key for key in (keys.USE_TYPE, keys.NOUSE_TYPE) if annotations.get(key, "").strip()), None)
+    key = next((key for key in (keys.USE_TYPE, keys.NOUSE_TYPE) if trim(annotations.get(key, ""))), None)
     if key is None or type_list_empty(case) or not _no_candidate(case, lambda c: allows_type(annotations, c.type)):
         return None
     seen = sorted({card.type for spot in case.room.reachable for card in spot.candidates})
@@ -82,27 +85,29 @@ def mode_matches_no_card(case: Case) -> str | None:
 
 
 def pinned_unfit(case: Case) -> str | None:
-    """On no eligible node enough of the pinned GPUs have the type, mode, memory and cores that the pod asks for."""
+    """On no eligible node enough of the pinned GPUs have the type, mode, memory and cores that a container asks for."""
     room = case.room
     if not case.pins or not room.eligible or room.has_unread_nodes:
         return None
-    if any(sum(_is_fit(case, card) for card in spot.candidates) >= case.most for spot in room.eligible):
+    wanted = CardFilter.of(case.pod.annotations)
+    short = [gpu for spot in room.eligible if (gpu := _unserved(case, wanted, spot))]
+    if len(short) < len(room.eligible):
         return None
-    return (
-        f"fewer than {case.most} of the GPUs that {keys.USE_UUID} names have the type, mode, memory and cores "
-        "that the pod asks for; pin others or ask for less."
-    )
+    name = quoted(short[0].container.name)
+    return f"too few pinned GPUs have the type, mode, memory and cores that container {name} asks for; pin others."
 
 
-def _is_fit(case: Case, card: Card) -> bool:
-    annotations = case.pod.annotations
-    largest = max(case.gpus, key=lambda gpu: gpu.memory).memory
-    busiest = max(case.gpus, key=lambda gpu: gpu.cores).cores
+def _unserved(case: Case, wanted: CardFilter, spot: Spot) -> GpuContainer | None:
+    """The first container for which too few candidates of ``spot`` are good enough."""
+    return next((gpu for gpu in case.gpus if sum(_is_fit(gpu, wanted, c) for c in spot.candidates) < gpu.need), None)
+
+
+def _is_fit(gpu: GpuContainer, wanted: CardFilter, card: Card) -> bool:
     return (
-        allows_type(annotations, card.type)
-        and allows_mode(annotations, card.mode)
-        and card.memory >= largest
-        and card.cores >= busiest
+        wanted.allows_type(card.type)
+        and wanted.allows_mode(card.mode)
+        and card.memory >= gpu.memory
+        and card.cores >= gpu.cores
     )
 
 
@@ -124,6 +129,6 @@ def taint_not_tolerated(case: Case) -> str | None:
     """Every node that the pod can reach has a taint that it does not tolerate."""
     if not every_reachable(case, lambda spot: untolerated_taint(case.pod, spot.node) is not None):
         return None
-    taint = untolerated_taint(case.pod, case.room.reachable[0].node) or {}
-    shown = f"{taint.get('key')}={taint.get('value') or ''}:{taint.get('effect')}"
+    taints = (untolerated_taint(case.pod, spot.node) or {} for spot in case.room.reachable)
+    shown = min(f"{taint.get('key')}={taint.get('value') or ''}:{taint.get('effect')}" for taint in taints)
     return f"every GPU node for this pod has a taint that it does not tolerate, such as {shown}; add a toleration."

@@ -5,6 +5,7 @@ from typing import Final
 
 from policy import keys
 from policy.admission.case import Case
+from policy.admission.spelling import quoted
 
 _PREFIXES: Final = frozenset({"hami.io", "nvidia.com", ""})
 _KNOWN: Final = frozenset(keys.USER_KEYS)
@@ -13,11 +14,10 @@ _BY_NAME: Final = {key.partition("/")[2]: key for key in keys.USER_KEYS}
 
 def near_miss_key(case: Case) -> str | None:
     """An annotation's key is one edit or one prefix away from one that HAMi reads."""
-    for key in case.pod.annotations:
-        meant = nearest_key(key)
-        if meant:
-            return f"annotation {key} is read by nobody; did you mean {meant}?"
-    return None
+    key = min(filter(nearest_key, case.pod.annotations), default=None)
+    if key is None:
+        return None
+    return f"annotation {quoted(key)} is read by nobody; did you mean {nearest_key(key)}?"
 
 
 @lru_cache(maxsize=4096)

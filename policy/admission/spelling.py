@@ -8,6 +8,7 @@ from typing import Final
 from policy import keys
 from policy.admission.case import MODES, Case
 from policy.hami.annotations import go_bool
+from policy.hami.golang import trim
 
 _REPLICA: Final = re.compile(
     r"(GPU-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})(?:-|::)[0-9]+", re.ASCII
@@ -38,7 +39,7 @@ def flaw(item: str) -> str:
 def has_malformed_pins(case: Case) -> bool:
     """Tell whether use-gpuuuid is written so that HAMi would match no card, or other cards than meant."""
     value = case.pod.annotations.get(keys.USE_UUID)
-    if value is None or not value.strip():
+    if value is None or not trim(value):
         return False
     return not case.pin_items or any(flaw(item) for item in case.pin_items)
 
@@ -62,7 +63,7 @@ def bind_not_boolean(case: Case) -> str | None:
 def pin_blank(case: Case) -> str | None:
     """`nvidia.com/use-gpuuuid` is present and blank, so it pins nothing."""
     value = case.pod.annotations.get(keys.USE_UUID)
-    if value is None or value.strip():
+    if value is None or trim(value):
         return None
     return f"{keys.USE_UUID} is blank and pins nothing; name GPU UUIDs or remove the key."
 
@@ -70,7 +71,7 @@ def pin_blank(case: Case) -> str | None:
 def pin_list_empty(case: Case) -> str | None:
     """`nvidia.com/use-gpuuuid` holds separators and no UUID, which HAMi matches with no card."""
     value = case.pod.annotations.get(keys.USE_UUID)
-    if value is None or not value.strip() or case.pin_items:
+    if value is None or not trim(value) or case.pin_items:
         return None
     return f"{keys.USE_UUID} is {quoted(value)}, a list without a UUID; name GPU UUIDs or remove the key."
 
