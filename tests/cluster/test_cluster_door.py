@@ -1,17 +1,18 @@
 """What every cluster behind the door promises. A live cluster joins by one more way to open one."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from policy import keys
-from policy.facts import Facts, Kubelet, Use
+from policy.facts import Facts, Kubelet, Quota, Use
 from policy.hami.usage import reserve
 from policy.pod import Pod, read_pod
 from tests.cluster.build import Object, node, placed, pod, quota, reservation
+from webhook.cluster.commit import objection
 from webhook.cluster.documents import Content
 from webhook.cluster.file import FileCluster
 from webhook.cluster.interface import (
@@ -150,6 +151,16 @@ def test_what_a_namespace_holds_of_its_quota_must_not_have_changed(open_cluster:
     )
 
 
+def test_limits_that_changed_make_a_decision_outdated(open_cluster: Open) -> None:
+    """On its own, as where quotas are watched apart from nodes and pods."""
+    cluster = open_cluster(node(), quota(gpumem="30k"), pod())
+    now, seen = cluster.facts(), held(cluster)
+    before = replace(now, quotas={"default": Quota(memory=90_000)})
+    assert objection(seen, now, Expected(seen, before), change(seen)) == Outdated(
+        "the quota of namespace default has changed since the decision"
+    )
+
+
 def test_facts_that_somebody_holds_never_change(open_cluster: Open) -> None:
     cluster = open_cluster(node(), placed())
     seen = cluster.facts()
@@ -204,6 +215,46 @@ def at_once(number: int, work: Callable[[int], Any]) -> list[Any]:
     for thread in threads:
         thread.join()
     return results
+
+
+class Lingering(Mapping[str, str]):
+    """Annotations that keep whoever reads them waiting."""
+
+    def __init__(self, annotations: Mapping[str, str]) -> None:
+        self._annotations = annotations
+        self.reached, self.let_go = threading.Event(), threading.Event()
+
+    def __getitem__(self, key: str) -> str:
+        return self._annotations[key]
+
+    def __iter__(self) -> Iterator[str]:
+        self.reached.set()
+        self.let_go.wait(5)
+        return iter(self._annotations)
+
+    def __len__(self) -> int:
+        return len(self._annotations)
+
+
+def test_a_commit_that_begins_within_another_one_sees_what_that_one_did(open_cluster: Open) -> None:
+    cluster = open_cluster(node(), placed("p"), placed("q"))
+    facts, slow, quick = cluster.facts(), held(cluster, "p"), held(cluster, "q")
+    lingering = Lingering(reservation(B))
+    outcomes: dict[str, Outcome] = {}
+
+    def commit(seen: Pod, planned: Change) -> None:
+        outcomes[seen.name] = cluster.commit(Expected(seen, facts), planned)
+
+    first = threading.Thread(target=commit, args=(slow, replace(change(slow), annotations=lingering)))
+    second = threading.Thread(target=commit, args=(quick, change(quick)))
+    first.start()
+    assert lingering.reached.wait(5)
+    second.start()
+    second.join(0.05)  # time to go wrong in: it must still be waiting
+    lingering.let_go.set()
+    first.join()
+    second.join()
+    assert {name: type(one) for name, one in outcomes.items()} == {"p": Committed, "q": Outdated}
 
 
 def test_a_pod_that_does_not_exist_is_none(open_cluster: Open) -> None:

@@ -220,8 +220,10 @@ def test_from_the_tenth_different_message_on_they_share_one_record() -> None:
 
 def test_a_thousand_refusals_leave_a_bounded_memory() -> None:
     held = cluster()
+    for number in range(9):
+        held.record(event(f"m{number}", uid="first"))
     for number in range(3000):
         held.record(event("full", uid=str(number)))
     assert [one.event.uid for one in held.events()] == [str(number) for number in range(2000, 3000)]
-    held.record(event("again", uid="0"))
+    held.record(event("again", uid="first"))
     assert held.events()[-1].event.message == "again"
