@@ -293,13 +293,16 @@ class Facts:
 
     def with_reservation(self, added: Reservation) -> "Facts":
         """The same with ``added`` in the place of whatever that pod held before."""
-        base = self.without_pod(added.pod.uid)
-        state = base.nodes.get(added.node, NodeState()).with_reservation(added)
+        uid, before = added.pod.uid, self.reservation(added.pod.uid)
+        if before is not None and before.node != added.node:
+            return self.without_pod(uid).with_reservation(added)
+        state = self.nodes.get(added.node, NodeState()).with_reservation(added)
+        held = NOTHING if before is None else before.total
         return replace(
-            base,
-            nodes={**base.nodes, added.node: state},
-            pod_nodes={**base.pod_nodes, added.pod.uid: added.node},
-            quota_use=_changed(base.quota_use, added.pod.namespace, added.total),
+            self,
+            nodes={**self.nodes, added.node: state},
+            pod_nodes=self.pod_nodes if before else {**self.pod_nodes, uid: added.node},
+            quota_use=_changed(self.quota_use, added.pod.namespace, added.total - held),
         )
 
     def without_pod(self, uid: str) -> "Facts":
