@@ -1,14 +1,15 @@
-"""Answers for the admission vectors: whole sets of the combination table's codes at their default levels."""
+"""Answers for the admission vectors: whole sets of codes at their default levels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from policy.admission.case import Operator
 from policy.admission.finding import Level
-from policy.admission.judge import judge_creation
+from policy.admission.judge import Verdict, judge_creation, judge_update
 from policy.admission.levels import resolve
 from policy.admission.table import BY_CODE
-from policy.facts import UNKNOWN_NUMA, Card, Facts, Kubelet, Node, gather
+from policy.facts import UNKNOWN_NUMA, Card, Facts, Kubelet, Node, Quota, Use, gather
 from policy.hami.request import HamiConfig
 from policy.pod import read_pod
 from tests.vectors.runner import Answer, Vector
@@ -45,32 +46,42 @@ SECTION_4: Final = frozenset(
         "annotation-on-owner",
     }
 )
-"""Rules outside the combination table: the vectors do not list them."""
+"""Rules outside the combination table: files list their codes only where `codes` says so."""
 
 
 def answer(asked: Vector) -> dict[str, object]:
-    """Judge one vector's pod and name the codes of the combination table that hold."""
+    """Judge one vector's pod and name the codes that hold."""
     vector = asked.input
-    config = vector["config"]
-    operator = Operator(
-        hami=HamiConfig(scheduler_name=config.get("schedulerName", "hami-scheduler")),
+    unlisted = frozenset() if vector["codes"] == "all" else SECTION_4
+    found = {
+        level: {finding.code for finding in _judged(vector).findings if finding.level is level} - unlisted
+        for level in (Level.ENFORCE, Level.WARN)
+    }
+    return {"allowed": not found[Level.ENFORCE], "enforce": found[Level.ENFORCE], "warn": found[Level.WARN]}
+
+
+def _judged(vector: Mapping[str, Any]) -> Verdict:
+    config, source = vector["config"], pod_object(vector["pod"])
+    pod, operator = read_pod(source), _operator(config)
+    levels = resolve({}, static_cluster=operator.static_cluster)
+    if "old" in vector:
+        return judge_update(pod, vector["old"], vector["user"], operator, levels)
+    return judge_creation(pod, source, operator, levels, _facts(vector), fresh=config.get("factsFresh", True))
+
+
+def _operator(config: Mapping[str, Any]) -> Operator:
+    return Operator(
+        hami=HamiConfig(
+            scheduler_name=config.get("schedulerName", "hami-scheduler"),
+            default_memory=config.get("defaultMemory", 0),
+            memory_factor=config.get("memoryFactor", 1),
+            default_gpu_policy=config.get("defaultGPUPolicy", "spread"),
+        ),
         static_cluster=config.get("staticCluster", False),
         refit_enabled=config.get("refitEnabled", True),
+        authority=config.get("authority", "self"),
+        writers=frozenset(config.get("writers", ())),
     )
-    source = pod_object(vector["pod"])
-    verdict = judge_creation(
-        read_pod(source),
-        source,
-        operator,
-        resolve({}, static_cluster=operator.static_cluster),
-        _facts(vector["nodes"]),
-        fresh=config.get("factsFresh", True),
-    )
-    found = {
-        level: [f.code for f in verdict.findings if f.level is level and f.code not in SECTION_4] for level in Level
-    }
-    enforce, warn = set(found[Level.ENFORCE]), set(found[Level.WARN])
-    return {"allowed": not enforce, "enforce": enforce, "warn": warn}
 
 
 def pod_object(short: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +89,11 @@ def pod_object(short: Mapping[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = {
         key: [_container(item) for item in short.get(key, [])] for key in ("initContainers", "containers")
     }
-    spec |= {key: short[key] for key in ("schedulerName", "nodeName", "nodeSelector", "affinity") if key in short}
+    spec |= {
+        key: short[key]
+        for key in ("schedulerName", "nodeName", "nodeSelector", "affinity", "tolerations")
+        if key in short
+    }
     if short.get("podResources"):
         spec["resources"] = short["podResources"] if isinstance(short["podResources"], dict) else {"limits": {"cpu": 1}}
     metadata: dict[str, Any] = {
@@ -100,16 +115,22 @@ def _container(short: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {"resources": resources, "securityContext": {"privileged": short.get("privileged", False)}}
 
 
-def _facts(nodes: Sequence[Mapping[str, Any]]) -> Facts | None:
-    return gather([_node(node) for node in nodes], [], {}, {}, 0.0) if nodes else None
+def _facts(vector: Mapping[str, Any]) -> Facts | None:
+    if not vector["nodes"]:
+        return None
+    quotas = {name: Quota(quota["memMiB"], quota["cores"]) for name, quota in vector.get("quotas", {}).items()}
+    held = {name: Use(0, use["memMiB"] or 0, use["cores"] or 0) for name, use in vector.get("held", {}).items()}
+    return replace(gather(map(_node, vector["nodes"]), [], quotas, {}, 0.0), quota_use=held)
 
 
 def _node(short: Mapping[str, Any]) -> Node:
     return Node(
         name=short["name"],
-        labels=short["labels"],
+        labels=short.get("labels", {}),
         cards=tuple(_card(index, gpu) for index, gpu in enumerate(short["gpus"])),
-        kubelet=Kubelet(topology_policy=short["topologyPolicy"], advertises_numa=short["numaAdvertised"]),
+        taints=tuple(short.get("taints", ())),
+        kubelet=Kubelet(topology_policy=short.get("topologyPolicy"), advertises_numa=short.get("numaAdvertised")),
+        problem=short.get("problem", ""),
     )
 
 
@@ -119,6 +140,7 @@ def _card(index: int, short: Mapping[str, Any]) -> Card:
         uuid=short["uuid"],
         index=index,
         memory=short["memMiB"],
+        cores=short.get("cores", 100),
         type=short["type"],
         numa=UNKNOWN_NUMA if numa is None or numa < 0 else numa,
         mode=short.get("mode", "hami-core"),

@@ -105,16 +105,16 @@ def read(path: Path) -> list[Vector]:
         VectorFileError: the file cannot be read or is no file of vectors.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["vectors"]
-        return [_vector(item) for item in found]
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return [_vector(item, document.get("codes", "")) for item in document["vectors"]]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise VectorFileError(f"{path} is no file of vectors: {error!r}") from error
 
 
-def _vector(item: Mapping[str, Any]) -> Vector:
+def _vector(item: Mapping[str, Any], codes: str) -> Vector:
     if "group" in item:
         return Vector(item["id"], item["group"], item["versions"], item["input"], item["expect"])
-    question = {key: value for key, value in item.items() if key != "expect"}
+    question = {"codes": codes, **{key: value for key, value in item.items() if key != "expect"}}
     group = ADMISSION if {"pod", "nodes", "config"} <= item.keys() else NOT_JUDGED
     return Vector(item["id"], group, "all", question, item["expect"])
 
