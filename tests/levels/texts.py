@@ -50,15 +50,8 @@ BAD = (
     ),
     Bad(
         "unknown key of HAMi",
-        "hami: {deviceSplitCount: 10}",
-        (
-            (
-                "hami.deviceSplitCount is no key of the policy file; known here are resourceCountName, resourceMemoryName, "
-                "resourceMemoryPercentageName, resourceCoreName, resourcePriorityName, defaultMemory, defaultCores, "
-                "defaultGPUNum, memoryFactor, gpuCorePolicy, overwriteEnv, runtimeClassName, schedulerName, "
-                "forceOverwriteDefaultScheduler, gpuSchedulerPolicy, nodeSchedulerPolicy"
-            ),
-        ),
+        "hami: {gpuCorePolice: force}",
+        ("hami.gpuCorePolice is no key of the policy file; did you mean gpuCorePolicy?",),
     ),
     Bad(
         "unknown code",
@@ -174,8 +167,8 @@ BAD = (
         f"exemptions: [{{codes: [pin-blank, forged-reservation], selector: {{matchLabels: {{a: b}}}}, {WHO}}}]",
         (
             (
-                "exemptions[0]: codes has forged-reservation without namespaces; who makes a pod sets its labels, so name "
-                "namespaces"
+                "exemptions[0]: codes has forged-reservation without namespaces; who makes a pod sets its labels, so "
+                "name namespaces"
             ),
         ),
     ),

@@ -70,8 +70,8 @@ class LevelsFile:
     def expired(self, now: float) -> tuple[str, ...]:
         """Say of each exemption that no longer counts at ``now`` whose it is and since when, one line each."""
         return tuple(
-            f"exemptions[{at}] of {shown(exemption.owner)} ({', '.join(exemption.codes)}) no longer counts: it expired "
-            f"{exemption.expires}; remove it, or set a later date"
+            f"exemptions[{at}] of {shown(exemption.owner)} ({', '.join(exemption.codes)}) expired {exemption.expires} "
+            "and no longer counts; renew or remove it"
             for at, exemption in enumerate(self.document.exemptions)
             if self._ends[at] <= now
         )
@@ -82,7 +82,7 @@ class LevelsFile:
         alignment = _last("none", (entry.default_alignment for entry in said))
         overrides = dict(ChainMap(*(entry.levels for entry in reversed(said)), self.document.levels))
         if opted_out:
-            overrides = {**dict.fromkeys(BY_CODE, Level.OFF), FORGED: overrides.get(FORGED, Level.ENFORCE)}
+            overrides |= dict.fromkeys(BY_CODE.keys() - {FORGED}, Level.OFF)
         finish = partial(
             resolve,
             static_cluster=self.document.static_cluster,

@@ -1,5 +1,6 @@
 """The JSON Schema (2020-12) of the policy file."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ SHARED: Final[Mapping[str, Mapping[str, object]]] = {"Code": CODES, "Level": LEV
 
 
 def schema() -> dict[str, Any]:
-    """What `numafit levels schema` prints."""
+    """The schema as a plain object."""
     found = _referring(Document.model_json_schema(schema_generator=_Generator))
     found["$defs"] |= {name: {**shared} for name, shared in SHARED.items()}
     return {"$schema": DIALECT, **found, "title": "numafit's policy file"}
@@ -31,9 +32,14 @@ def _referring(tree: Any) -> Any:
         return tree
     found = {key: _referring(value) for key, value in tree.items()}
     for name, shared in SHARED.items():
-        if found.items() >= shared.items():
+        if found.get("enum") == shared["enum"]:
             return {"$ref": f"#/$defs/{name}", **{key: found[key] for key in found if key not in shared}}
     return found
+
+
+def printed() -> str:
+    """The schema as `numafit levels schema` prints it and docs/levels.schema.json holds it."""
+    return json.dumps(schema(), indent=2) + "\n"
 
 
 class _Generator(GenerateJsonSchema):
@@ -47,8 +53,8 @@ class _Generator(GenerateJsonSchema):
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """No default where there is none to speak of."""
-        if schema.get("default", ...) is None:
+        """No default where the default is to say nothing."""
+        if schema.get("default", ...) in (None, ()):
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 

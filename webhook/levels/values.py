@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSchema
@@ -10,9 +11,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSch
 from policy.admission.finding import Level
 from policy.admission.table import BY_CODE
 from policy.hami.annotations import CARD_POLICY_WORDS, is_valid_policy
-from webhook.cluster.moments import moment
 
 DAY: Final = 86_400.0
+_SECONDS: Final = {"h": 3600, "m": 60, "s": 1}
 
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 _QUALIFIED: Final = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
@@ -20,7 +21,7 @@ _LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 _SUBDOMAIN_OR_NONE: Final = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"
 _NOT_BLANK: Final = r"\S"
 _EXPIRY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$"
-_DURATION: Final = r"^(?:([0-9]{1,5})h)?(?:([0-9]{1,5})m)?(?:([0-9]{1,5})s)?$"
+_DURATION: Final = r"^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$"
 
 MEANING: Final = {
     _NAMESPACE: "a namespace's whole name: lower-case letters, digits and `-`",
@@ -74,17 +75,11 @@ def _chain(text: str) -> str:
 
 
 def _existing(text: str) -> str:
-    if _moment(text) is None:
-        raise ValueError("no calendar has this moment; write an existing one")
+    try:
+        until(text)
+    except ValueError:
+        raise ValueError("no calendar has this moment; write an existing one") from None
     return text
-
-
-def _moment(text: str) -> float | None:
-    """A time is that moment; a date lasts until it is over in UTC."""
-    if "T" in text:
-        return moment(text)
-    begin = moment(f"{text}T00:00:00Z")
-    return None if begin is None else begin + DAY
 
 
 def _with_unit(value: object) -> object:
@@ -100,18 +95,18 @@ def _bounded(text: str) -> str:
 
 
 def seconds(duration: str) -> float:
-    """The seconds of a valid `Duration`."""
-    found = re.fullmatch(_DURATION, duration)
-    hours, minutes, rest = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
-    return float(hours * 3600 + minutes * 60 + rest)
+    """The seconds of a `Duration`."""
+    return float(sum(int(count) * _SECONDS[unit] for count, unit in re.findall("([0-9]+)([hms])", duration)))
 
 
 def until(expiry: str) -> float:
-    """The end of a valid `Expiry`, in seconds since the epoch."""
-    return _moment(expiry) or 0.0
+    """The end of an `Expiry`, in seconds since the epoch: that moment, or when that day is over in UTC."""
+    if "T" in expiry:
+        return datetime.fromisoformat(expiry).timestamp()
+    return datetime.fromisoformat(f"{expiry}T00:00:00Z").timestamp() + DAY
 
 
-CODES: Final[Mapping[str, object]] = {"enum": sorted(BY_CODE)}
+CODES: Final[Mapping[str, object]] = {"type": "string", "enum": sorted(BY_CODE)}
 LEVELS: Final[Mapping[str, object]] = {"enum": [*Level, False]}
 """The false is what YAML 1.1 makes of a bare `off`."""
 
@@ -133,5 +128,5 @@ NameOrNone = Annotated[str, Field(pattern=_SUBDOMAIN_OR_NONE, max_length=253)]
 Writer = Annotated[str, Field(pattern=_NOT_BLANK, max_length=1024)]
 Prose = Annotated[str, Field(pattern=_NOT_BLANK)]
 CardPolicies = Annotated[str, AfterValidator(_chain)]
-Duration = Annotated[str, BeforeValidator(_with_unit), Field(pattern=_DURATION), AfterValidator(_bounded)]
+Duration = Annotated[str, Field(pattern=_DURATION), AfterValidator(_bounded), BeforeValidator(_with_unit)]
 Expiry = Annotated[str, Field(pattern=_EXPIRY), AfterValidator(_existing)]
