@@ -1,0 +1,95 @@
+"""The command line. A command's module is imported only when the command is called."""
+
+import importlib
+import os
+import sys
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from webhook.cli.errors import CommandError
+from webhook.cli.examples import beginning_with
+
+PROGRAM: Final = "numafit"
+INTERNAL: Final = 3
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+"""As the shell says of a program that wrote to a pipe which nobody reads any more."""
+
+COMMANDS: Final = {
+    "serve": "Serve admission, refits and the scheduler's calls over TLS.",
+    "demo": "See it at work: a real server, a recorded cluster, a refit.",
+    "review": "Judge manifests before they are applied.",
+    "explain": "Say of a pod what every node and card makes of it.",
+    "codes": "List the codes that numafit gives, with meaning and remedy.",
+    "snapshot": "Write a cluster to a file that all commands read.",
+    "levels": "Check, show and describe the policy file.",
+    "config": "Show the settings in force and where each comes from.",
+    "certs": "Make, show and verify the server's certificates.",
+    "version": "Say which numafit this is.",
+}
+
+
+class _Commands(TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, known, rest = super().resolve_command(ctx, args)
+        return (name, known, rest) if name is None else (name, load(name), rest)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except CommandError as error:
+            sys.stderr.write(f"{PROGRAM}: {error}\n")
+            raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            _forget_output()
+            raise typer.Exit(PIPE_CLOSED) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        return result
+
+
+def _forget_output() -> None:
+    """Keep Python from writing at its end what nobody reads any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def load(name: str) -> Any:
+    """Import the command ``name``: the `app` of the module of that name."""
+    return typer.main.get_command(importlib.import_module(f"{__name__}.{name}").app)
+
+
+def _program() -> Any:
+    app = typer.Typer(
+        cls=_Commands,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help=beginning_with(
+            ["numafit codes", "numafit review pod.yaml", "numafit demo"],
+            "GPU pods on clusters that share cards with HAMi: judged, filled in, and moved to the cards that kubelet "
+            "left. Exit codes: 0 clean, 1 findings at enforce, 2 usage or unreadable input, 3 cluster or internal.",
+        ),
+    )
+    app.callback()(lambda: None)
+    for name, text in COMMANDS.items():
+        app.command(name, help=text)(lambda: None)
+    return typer.main.get_command(app)
+
+
+def main() -> None:
+    """Run the command line on the arguments of the process, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what Python opens is a TextIOWrapper
+    try:
+        _program()(prog_name=PROGRAM)
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        sys.stderr.write(
+            f"{PROGRAM}: this is a fault of numafit's own ({type(error).__name__}: {error}); "
+            "please report it with what PYTHONDEVMODE=1 shows\n"
+        )
+        sys.exit(INTERNAL)
