@@ -20,14 +20,12 @@ def alignment_on_mig(case: Case) -> str | None:
     if not case.mode:
         return None
     if case.is_mig:
-        message = (
-            f"{keys.NUMA_ALIGNMENT} has no effect with {keys.VGPU_MODE} mig: MIG devices are not aligned; remove it."
-        )
+        message = f"{keys.NUMA_ALIGNMENT} has no effect on a MIG pod: MIG devices are not aligned; remove it."
         return message if case.mode == "strict" else Mild(message)
     resource = _mig_resource(case.pod)
     if resource is None:
         return None
-    return Mild(f"{keys.NUMA_ALIGNMENT} has no effect on {quoted(resource)}: MIG devices are not aligned; remove it.")
+    return Mild(f"{keys.NUMA_ALIGNMENT} has no effect on {quoted(resource)}, a MIG device; remove it.")
 
 
 def _mig_resource(pod: Pod) -> str | None:
@@ -50,20 +48,14 @@ def alignment_without_exclusive_cpus(case: Case) -> str | None:
     if not case.mode:
         return None
     if case.pod.pod_level_resources:
-        return "with spec.resources kubelet gives no container exclusive CPUs; ask for CPUs per container."
+        return "with spec.resources no container gets exclusive CPUs; ask per container."
     shared = next((gpu for gpu in case.gpus if not has_whole_cpus(gpu.container)), None)
     if shared is not None:
-        return (
-            f"container {quoted(shared.container.name)} gets no exclusive CPUs to align with; "
-            "ask for a whole number of CPUs."
-        )
+        return f"container {quoted(shared.container.name)} gets no exclusive CPUs; ask for a whole number of CPUs."
     unlimited = next((c for c in case.pod.containers if not is_guaranteed(c)), None)
     if unlimited is None:
         return None
-    return (
-        f"no exclusive CPUs to align with: container {quoted(unlimited.name)} keeps the pod from being Guaranteed; "
-        "set its cpu and memory limits equal to its requests."
-    )
+    return f"container {quoted(unlimited.name)} makes the pod not Guaranteed; give it cpu and memory limits."
 
 
 def has_whole_cpus(container: Container) -> bool:
@@ -95,18 +87,15 @@ def alignment_with_gpu_init(case: Case) -> str | None:
     first = next((gpu for gpu in case.gpus[:-1] if gpu.container.phase is Phase.INIT), None)
     if first is None:
         return None
-    return (
-        f"kubelet hands the GPUs of init container {quoted(first.container.name)} on to later containers "
-        "without asking, so they are not refitted."
-    )
+    name = quoted(first.container.name)
+    return f"later containers get the GPUs of init container {name} without a refit; ask in app containers."
 
 
 def strict_restarts_forever(case: Case) -> str | None:
     """`strict` in a pod of a controller that replaces failed pods at once: every failure to align makes a new pod."""
     if case.mode != "strict" or case.pod.owner_kind not in SIBLING_MAKERS:
         return None
-    owner = case.pod.owner_kind
-    return f"a strict pod that cannot be aligned fails, and its {owner} makes another at once; use best-effort."
+    return f"a strict pod that fails to align is replaced by its {case.pod.owner_kind}; use best-effort."
 
 
 def strict_in_group(case: Case) -> str | None:

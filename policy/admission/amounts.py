@@ -71,20 +71,21 @@ def memory_given_twice(case: Case) -> str | None:
     for gpu in case.gpus:
         if whole(amount(gpu.container, hami.memory)) and whole(amount(gpu.container, hami.percent)):
             name = quoted(gpu.container.name)
-            return f"container {name} names {hami.memory} and {hami.percent}; the amount in MiB wins, remove the other."
+            return f"container {name} names {hami.memory} and {hami.percent}; MiB win, drop the other."
     return None
 
 
-def _zero(case: Case, resource: str) -> tuple[Container, str] | None:
-    found = ((container, value) for container, value in _asked(case, resource) if parse(value) == 0)
-    container, value = next(found, (None, None))
-    return None if container is None else (container, _says(container, resource, value))
+def _with_zero(case: Case, resource: str) -> Container | None:
+    return next((container for container, value in _asked(case, resource) if parse(value) == 0), None)
 
 
 def count_zero(case: Case) -> str | None:
     """A container asks for 0 GPUs: it gets none, whatever else it names."""
-    zero = _zero(case, case.operator.hami.count)
-    return None if zero is None else f"{zero[1]}, which is no GPU at all; ask for 1 or remove it."
+    resource = case.operator.hami.count
+    container = _with_zero(case, resource)
+    if container is None:
+        return None
+    return f"container {quoted(container.name)} asks for {resource} 0, which is no GPU at all; ask for 1 or remove it."
 
 
 def percent_zero(case: Case) -> str | None:
@@ -100,13 +101,14 @@ def memory_zero(case: Case) -> str | None:
 
 
 def _zero_memory(case: Case, resource: str, other: str) -> str | None:
-    zero = _zero(case, resource)
-    if zero is None:
+    container = _with_zero(case, resource)
+    if container is None:
         return None
-    container, says = zero
     default = case.operator.hami.default_memory
     read = f"the default of {default} MiB" if default else "the whole card"
-    return f"{says}, which reads as {other if whole(amount(container, other)) else read}; remove it or say how much."
+    if whole(amount(container, other)):
+        read = other
+    return f"container {quoted(container.name)} asks for {resource} 0, read as {read}; say how much."
 
 
 def memory_exceeds_every_card(case: Case) -> str | None:

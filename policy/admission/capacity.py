@@ -58,7 +58,7 @@ def pinned_on_no_one_node(case: Case) -> str | None:
         return None
     return (
         f"container {quoted(case.first_of_most.container.name)} needs {gpus(case.most)} of one node, "
-        f"{keys.USE_UUID} names {best} on any one; name {case.most} of one node."
+        f"{keys.USE_UUID} has {best} on any; name {case.most} of one."
     )
 
 
@@ -89,10 +89,7 @@ def whole_cards_exceed_every_node(case: Case) -> str | None:
     if room.has_unread_nodes or any(len(spot.candidates) >= case.at_once for spot in room.eligible):
         return None
     best = max((len(spot.candidates) for spot in room.eligible), default=0)
-    return (
-        f"the containers take {case.at_once} cards at once, the largest node that may run them has {best}; "
-        "ask for part of a card's memory and cores so that they can share."
-    )
+    return f"the containers take {case.at_once} cards at once, the largest node has {best}; ask for shares of them."
 
 
 def every_reachable(case: Case, test: Callable[[Spot], bool]) -> bool:
@@ -138,7 +135,7 @@ def bind_larger_than_numa(case: Case) -> str | None:
         return None
     return (
         f"{keys.NUMA_BIND} asks for {gpus(case.most)} of one NUMA node, the largest has {_largest(case)}; "
-        f"ask for {_largest(case)} or drop {keys.NUMA_BIND}."
+        f"ask for {_largest(case)} or drop it."
     )
 
 
@@ -150,7 +147,8 @@ def pinned_across_numa(case: Case) -> str | None:
     if not case.pins or not (_bind_is_too_large(case) or _strict_is_too_large(case)):
         return None
     key = keys.NUMA_BIND if case.binds else f"{keys.NUMA_ALIGNMENT} strict"
-    return f"{key} needs {gpus(case.most)} of one NUMA node, {keys.USE_UUID} names at most {_largest(case)} of any one."
+    largest = _largest(case)
+    return f"{key} needs {gpus(case.most)} of one NUMA node, the pins have {largest} on any; pin {case.most} of one."
 
 
 def strict_larger_than_numa(case: Case) -> str | None:
@@ -160,7 +158,5 @@ def strict_larger_than_numa(case: Case) -> str | None:
     """
     if case.pins or not _strict_is_too_large(case):
         return None
-    return (
-        f"strict needs {gpus(case.most)} of one NUMA node where kubelet runs single-numa-node, "
-        f"the largest has {_largest(case)}; ask for {_largest(case)}."
-    )
+    key, largest = f"{keys.NUMA_ALIGNMENT} strict", _largest(case)
+    return f"{key} needs {gpus(case.most)} of one NUMA node, the largest has {largest}; ask for {largest}."

@@ -37,10 +37,10 @@ def pinned_and_excluded(case: Case) -> str | None:
     """Enough GPUs are pinned, but `nvidia.com/nouse-gpuuuid` excludes so many of them that too few are left."""
     if not _lacks_left_pins(case):
         return None
-    name, left = case.first_of_most.container.name, len(case.left)
+    name, left, pins = case.first_of_most.container.name, len(case.left), len(case.pins)
     return (
-        f"container {quoted(name)} asks for {gpus(case.most)}, but {keys.NOUSE_UUID} leaves {left} of the "
-        f"{len(case.pins)} that {keys.USE_UUID} names; a card may not stand in both."
+        f"container {quoted(name)} asks for {gpus(case.most)}, {keys.NOUSE_UUID} leaves {left} of the {pins} in "
+        f"{keys.USE_UUID}; name each card in one of them."
     )
 
 
@@ -48,10 +48,8 @@ def pinned_fewer_than_whole_cards(case: Case) -> str | None:
     """The containers that run together take more whole cards than are pinned; whole cards are not shared."""
     if not case.pins or case.is_mig or len(case.left) < case.most or case.at_once <= len(case.left):
         return None
-    return (
-        f"the containers take {case.at_once} cards at once, {keys.USE_UUID} leaves {len(case.left)}; "
-        "name more cards, or let containers share by asking for part of the memory and cores."
-    )
+    cards, left = case.at_once, len(case.left)
+    return f"the containers take {cards} cards at once, {keys.USE_UUID} leaves {left}; pin {cards} or share."
 
 
 def pin_also_excluded(case: Case) -> str | None:
@@ -59,7 +57,7 @@ def pin_also_excluded(case: Case) -> str | None:
     if len(case.left) == len(case.pins) or _lacks_left_pins(case):
         return None
     both = next(pin for pin in case.pins if pin not in case.left)
-    return f"{quoted(both)} stands in {keys.USE_UUID} and in {keys.NOUSE_UUID}; it is not used."
+    return f"{quoted(both)} is in {keys.NOUSE_UUID} too and not used; drop one."
 
 
 def pinned_no_room_to_refit(case: Case) -> str | None:
@@ -71,8 +69,8 @@ def pinned_no_room_to_refit(case: Case) -> str | None:
         return None
     if has_malformed_pins(case) or has_too_few_pins(case):
         return None
-    outcome = "the container fails on the node" if case.mode == "strict" else "kubelet's choice stands"
-    return f"{keys.USE_UUID} names no spare card, so a refit cannot move and {outcome}; pin one more."
+    outcome = "the container may fail" if case.mode == "strict" else "kubelet's choice stands"
+    return f"{keys.USE_UUID} has no spare card to refit to: {outcome}; pin one more."
 
 
 def pinned_whole_card_replicated(case: Case) -> str | None:
@@ -81,7 +79,7 @@ def pinned_whole_card_replicated(case: Case) -> str | None:
         return None
     if 2 * case.at_once <= len(case.left):
         return None
+    cards, left = case.at_once, len(case.left)
     return (
-        f"each replica takes {case.at_once} whole of the {len(case.left)} pinned cards, so a second one stays Pending; "
-        f"pin {2 * case.at_once} or run one replica."
+        f"each replica takes {cards} of {left} pinned cards whole, a second stays Pending; pin {2 * cards} or run one."
     )

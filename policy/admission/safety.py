@@ -43,10 +43,8 @@ def privileged_gpu(case: Case) -> str | None:
     container = next((container for container in case.pod.containers if container.privileged), None)
     if container is None:
         return None
-    return (
-        f"container {quoted(container.name)} is privileged and would see every GPU of its node beside the pod's share; "
-        "drop privileged, or ask for no GPU."
-    )
+    name = quoted(container.name)
+    return f"container {name} is privileged and would see every GPU of its node; drop that, or ask for no GPU."
 
 
 def node_name_preset(case: Case) -> str | None:

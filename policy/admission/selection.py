@@ -122,7 +122,7 @@ def bind_with_filter_policy(case: Case) -> str | None:
     found = next((word for word in items(chain) if word in {"mutex", "topology-aware"}), None)
     if found is None:
         return None
-    return f"{keys.NUMA_BIND} with policy {found}: HAMi may not find GPUs that fit; use binpack, spread or numa."
+    return f"{keys.NUMA_BIND} with {found}: HAMi may find no GPUs; use binpack, spread or numa."
 
 
 def taint_not_tolerated(case: Case) -> str | None:
@@ -131,4 +131,4 @@ def taint_not_tolerated(case: Case) -> str | None:
         return None
     taints = (untolerated_taint(case.pod, spot.node) or {} for spot in case.room.reachable)
     shown = min(f"{taint.get('key')}={taint.get('value') or ''}:{taint.get('effect')}" for taint in taints)
-    return f"every GPU node for this pod has a taint that it does not tolerate, such as {shown}; add a toleration."
+    return f"the pod tolerates the taints of no GPU node, such as {shown}; add a toleration."

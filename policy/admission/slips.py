@@ -52,5 +52,5 @@ def amount_as_annotation(case: Case) -> str | None:
     hami = case.operator.hami
     for resource in (hami.count, hami.memory, hami.percent, hami.cores, hami.priority):
         if resource in case.pod.annotations:
-            return f"{resource} is a resource, not an annotation; write it under a container's resources.limits."
+            return f"{resource} is no annotation; write it under a container's resources.limits."
     return None

@@ -82,7 +82,7 @@ def pin_duplicate(case: Case) -> str | None:
     if len(seen) == len(case.pins):
         return None
     twice = next(item for item in seen if seen.count(item) > 1)
-    return f"{keys.USE_UUID} names {quoted(twice)} more than once; it counts once."
+    return f"{keys.USE_UUID} names {quoted(twice)} more than once; name it once."
 
 
 def _flawed(key: str, found: Iterable[str], kind: str) -> str | None:

@@ -24,7 +24,7 @@ def _key_changed_late(case: Case) -> str | None:
     """One of the four keys of an existing pod changes: after placement it acts only in a later refit."""
     if not case.changed:
         return None
-    return f"{', '.join(case.changed)} changed after creation: it acts only in a later refit, not on placement."
+    return f"{', '.join(case.changed)} changed late: it acts only in a later refit; create the pod anew."
 
 
 def _not_a_gpu_pod(case: Case) -> str | None:
@@ -32,14 +32,14 @@ def _not_a_gpu_pod(case: Case) -> str | None:
     key = next((key for key in keys.FOUR_KEYS if key in case.pod.annotations), None)
     if key is None or case.gpus:
         return None
-    return f"{key} has no effect: no container asks for {case.operator.hami.count}."
+    return f"{key} has no effect: no container asks for {case.operator.hami.count}; remove it."
 
 
 def _facts_stale(case: Case) -> str | None:
     """Numafit's view of the cluster is too old to judge by; only rules that need none were judged."""
     if not case.is_stale:
         return None
-    return "numafit's view of the cluster is too old; nothing was judged that depends on it."
+    return "numafit's view of the cluster is too old, so nothing was judged by it; tell its operator."
 
 
 def _on_owner(_case: Case) -> str | None:

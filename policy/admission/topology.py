@@ -15,9 +15,7 @@ def pin_not_honoured(case: Case) -> str | None:
     """
     if not case.pins or case.mode or not any(_may_choose_otherwise(spot) for spot in case.room.reachable):
         return None
-    return (
-        f"kubelet may hand over a GPU that is not pinned; add {keys.NUMA_ALIGNMENT} to have that repaired or refused."
-    )
+    return f"kubelet may hand over a GPU that {keys.USE_UUID} does not name; add {keys.NUMA_ALIGNMENT}."
 
 
 def _may_choose_otherwise(spot: Spot) -> bool:
@@ -29,14 +27,14 @@ def alignment_without_topology_manager(case: Case) -> str | None:
     """An alignment mode where every node for the pod runs topology manager policy none."""
     if not case.mode or not every_reachable(case, lambda spot: spot.node.kubelet.topology_policy == "none"):
         return None
-    return f"{keys.NUMA_ALIGNMENT} has no effect: kubelet's topology manager policy is none on every node for this pod."
+    return f"{keys.NUMA_ALIGNMENT} has no effect: its nodes run topology policy none; remove it."
 
 
 def alignment_without_numa_hints(case: Case) -> str | None:
     """An alignment mode where no node for the pod tells kubelet its cards' NUMA nodes, HAMi's default."""
     if not case.mode or not every_reachable(case, lambda spot: spot.node.kubelet.advertises_numa is False):
         return None
-    return f"{keys.NUMA_ALIGNMENT} has no effect: HAMi's enableNumaTopology is off on every node for this pod."
+    return f"{keys.NUMA_ALIGNMENT} has no effect: enableNumaTopology is off on its nodes; remove it."
 
 
 def alignment_uneven_cards(case: Case) -> str | None:
@@ -49,7 +47,7 @@ def alignment_uneven_cards(case: Case) -> str | None:
     if not any(len({card.memory for card in spot.candidates}) > 1 for spot in case.room.reachable):
         return None
     name = next(gpu for gpu in case.gpus if gpu.need > 1 and gpu.percent).container.name
-    return f"container {quoted(name)} would get unequal amounts on unequal cards, which are never refitted; ask in MiB."
+    return f"container {quoted(name)} would get unequal amounts, which are never refitted; ask for memory in MiB."
 
 
 def alignment_on_mig_cards(case: Case) -> str | None:
