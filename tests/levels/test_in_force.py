@@ -1,21 +1,18 @@
-"""What follows from a rule for one pod: later entries win, exemptions lower, and end by the clock."""
+"""What a policy file says of a namespace, of the cluster and of its nodes; later entries win."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from policy.admission.case import Operator
 from policy.admission.finding import Level
 from policy.admission.judge import judge_creation, judge_update
-from policy.admission.table import BY_CODE, RULES
+from policy.admission.table import RULES
 from policy.facts import Kubelet
 from policy.hami.request import HamiConfig
 from policy.placement.order import Order
 from policy.pod import read_pod
+from tests.levels.asking import NOW, in_force
 from tests.levels.texts import HEAD
 from webhook.cluster.interface import Declared
 from webhook.levels.document import Document
@@ -24,28 +21,6 @@ from webhook.levels.reading import read
 from webhook.review import Judging
 
 ENFORCE, WARN, AUDIT, OFF = Level
-
-
-def in_force(text: str) -> LevelsFile:
-    return LevelsFile(read(HEAD + text))
-
-
-def at(moment: str) -> float:
-    return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
-
-
-NOW = at("2026-12-01T12:00:00")
-
-
-def level(
-    file: LevelsFile,
-    code: str,
-    namespace: str = "a",
-    labels: Mapping[str, str] | None = None,
-    pod_labels: Mapping[str, str] | None = None,
-    now: float = NOW,
-) -> Level:
-    return file.levels(namespace, labels or {}, pod_labels or {}, now).by_code[code]
 
 
 def gpu_pod(**annotations: str) -> dict[str, Any]:
@@ -122,7 +97,7 @@ def test_the_later_entry_wins_code_by_code(
 )
 def test_selectors_mean_what_they_mean_to_kubernetes(expression: str, labels: dict[str, str], means: bool) -> None:
     file = in_force(f"namespaces: [{{selector: {{matchExpressions: [{expression}]}}, levels: {{pin-blank: off}}}}]")
-    assert level(file, "pin-blank", labels=labels) == (OFF if means else WARN)
+    assert file.levels("a", labels, {}, NOW).by_code["pin-blank"] == (OFF if means else WARN)
 
 
 OPTED_OUT = in_force("""
@@ -173,70 +148,6 @@ def test_a_forged_reservation_is_refused_in_an_opted_out_namespace_too() -> None
     assert [finding.code for finding in created.refusals + changed.refusals] == ["forged-reservation"] * 2
 
 
-EXEMPTIONS = in_force("""
-levels: {pin-duplicate: audit}
-exemptions:
-- {codes: [privileged-gpu, pin-duplicate], namespaces: [a, b], level: warn, owner: o, reason: r, expires: 2026-12-31}
-- {codes: [privileged-gpu], selector: {matchLabels: {app: x}}, owner: o, reason: r, expires: 2026-12-01T12:00:00Z}
-- codes: [forged-reservation]
-  namespaces: [b]
-  selector: {matchLabels: {app: x}}
-  level: audit
-  owner: o
-  reason: r
-  expires: 2027-01-01
-""")
-
-
-@pytest.mark.parametrize(
-    ("namespace", "pod_labels", "now", "expected"),
-    [
-        ("c", {}, NOW - 1, (ENFORCE, AUDIT, ENFORCE)),
-        ("a", {}, NOW - 1, (WARN, AUDIT, ENFORCE)),
-        ("c", {"app": "x"}, NOW - 1, (OFF, AUDIT, ENFORCE)),
-        ("a", {"app": "x"}, NOW - 1, (OFF, AUDIT, ENFORCE)),
-        ("b", {"app": "x"}, NOW - 1, (OFF, AUDIT, AUDIT)),
-        ("b", {"app": "y"}, NOW - 1, (WARN, AUDIT, ENFORCE)),
-        ("c", {"app": "x"}, NOW, (ENFORCE, AUDIT, ENFORCE)),
-        ("a", {"app": "x"}, NOW, (WARN, AUDIT, ENFORCE)),
-        ("a", {}, at("2026-12-31T23:59:59.9"), (WARN, AUDIT, ENFORCE)),
-        ("a", {}, at("2027-01-01T00:00:00"), (ENFORCE, AUDIT, ENFORCE)),
-    ],
-)
-def test_an_exemption_lowers_for_its_pods_until_its_time_is_over(
-    namespace: str, pod_labels: dict[str, str], now: float, expected: tuple[Level, ...]
-) -> None:
-    by_code = EXEMPTIONS.levels(namespace, {}, pod_labels, now).by_code
-    assert (by_code["privileged-gpu"], by_code["pin-duplicate"], by_code["forged-reservation"]) == expected
-
-
-def test_an_expired_exemption_is_said_with_owner_codes_and_date() -> None:
-    assert EXEMPTIONS.expired(NOW - 1) == ()
-    assert EXEMPTIONS.expired(NOW) == (
-        "exemptions[1] of 'o' (privileged-gpu) expired 2026-12-01T12:00:00Z and no longer counts; renew or remove it",
-    )
-    assert len(EXEMPTIONS.expired(at("2027-01-02T00:00:00"))) == 3
-
-
-@pytest.mark.parametrize(
-    ("expires", "end"),
-    [
-        ("1970-01-01", 86_400.0),
-        ("9999-12-31", 253_402_300_800.0),
-        ("1970-01-01T00:00:00Z", 0.0),
-        ("1970-01-01T00:00:00.250+00:00", 0.25),
-        ("1970-01-02T01:00:00.123456789-23:00", 172_800.123456),
-        ("0001-01-01T00:00:00+14:00", -62_135_647_200.0),
-    ],
-)
-def test_an_expiry_ends_at_its_moment_and_a_date_at_its_last(expires: str, end: float) -> None:
-    file = in_force(
-        f"exemptions: [{{codes: [no-containers], selector: {{}}, owner: o, reason: r, expires: {expires}}}]"
-    )
-    assert level(file, "no-containers", now=end) == ENFORCE
-    assert level(file, "no-containers", now=end - 0.001) == OFF
-
-
 @pytest.mark.parametrize(
     ("text", "seconds"), [("1s", 1.0), ("90s", 90.0), ("5m", 300.0), ("1h30m", 5400.0), ("24h", 86_400.0)]
 )
@@ -285,89 +196,3 @@ nodes:
         Declared({"pool": "strict"}, Kubelet("single-numa-node", "pod", None)),
         Declared({}, Kubelet("best-effort", None, False)),
     )
-
-
-CODES = ("pin-blank", "privileged-gpu", "request-exceeds-every-node", "forged-reservation")
-LABELS = st.dictionaries(st.sampled_from(["k", "l"]), st.sampled_from(["1", "2"]))
-NAMES = st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=2)
-WORDS = st.sampled_from(["enforce", "warn", "audit", "off"])
-
-
-def some_levels(codes: tuple[str, ...]) -> st.SearchStrategy[dict[str, str]]:
-    return st.dictionaries(st.sampled_from(codes), WORDS, max_size=3)
-
-
-def entry(*, named: bool, out: bool) -> st.SearchStrategy[dict[str, Any]]:
-    codes = CODES[3:] if out else CODES[: 4 if named else 3]
-    return st.fixed_dictionaries(
-        {"levels": some_levels(codes) if codes != CODES[3:] or named else st.just({})}
-        | ({"names": NAMES} if named else {"selector": st.fixed_dictionaries({"matchLabels": LABELS})})
-        | ({"optOut": st.just(True)} if out else {}),
-        optional={} if out else {"optOut": st.just(False), "defaultAlignment": st.sampled_from(["strict", "none"])},
-    )
-
-
-ENTRIES = st.lists(
-    st.one_of([entry(named=named, out=out) for named in (True, False) for out in (True, False)]), max_size=4
-)
-EXEMPT = st.lists(
-    st.fixed_dictionaries(
-        {
-            "codes": st.lists(st.sampled_from(CODES), min_size=1, max_size=2),
-            "namespaces": NAMES,
-            "selector": st.fixed_dictionaries({"matchLabels": LABELS}),
-            "level": st.sampled_from(["warn", "audit", "off"]),
-            "owner": st.just("o"),
-            "reason": st.just("r"),
-            "expires": st.sampled_from(["2026-11-30", "2026-12-01"]),
-        }
-    ),
-    max_size=3,
-)
-
-
-def naive(file: dict[str, Any], code: str, namespace: str, labels: dict[str, str], pod: dict[str, str]) -> str:
-    """The level of one code, found by walking the file as docs/levels.md tells it."""
-
-    def matches(selector: dict[str, Any], seen: dict[str, str]) -> bool:
-        return all(seen.get(key) == value for key, value in selector.get("matchLabels", {}).items())
-
-    found = file["levels"].get(code) or BY_CODE[code].level or ("enforce" if file["staticCluster"] else "warn")
-    out = False
-    for each in file["namespaces"]:
-        if namespace in each.get("names", [namespace]) and matches(each.get("selector", {}), labels):
-            found = each["levels"].get(code, found)
-            out = each.get("optOut", out)
-    if out and code != "forged-reservation":
-        found = "off"
-    scale = ["off", "audit", "warn", "enforce"]
-    for each in file["exemptions"]:
-        counts = each["expires"] == "2026-12-01" and namespace in each["namespaces"]
-        if counts and code in each["codes"] and matches(each["selector"], pod):
-            found = scale[min(scale.index(found), scale.index(each["level"]))]
-    return str(found)
-
-
-@settings(max_examples=100, deadline=None)
-@given(some_levels(CODES), st.booleans(), ENTRIES, EXEMPT, LABELS, LABELS)
-def test_every_level_is_what_a_walk_over_the_file_finds(
-    levels: dict[str, str],
-    static: bool,
-    entries: list[dict[str, Any]],
-    exemptions: list[dict[str, Any]],
-    labels: dict[str, str],
-    pod_labels: dict[str, str],
-) -> None:
-    written = {
-        "version": "numafit.io/v1",
-        "levels": levels,
-        "staticCluster": static,
-        "namespaces": entries,
-        "exemptions": exemptions,
-    }
-    file = LevelsFile(Document.model_validate(written))
-    for namespace in ("a", "b", "c"):
-        by_code = file.levels(namespace, labels, pod_labels, NOW).by_code
-        assert {code: by_code[code] for code in CODES} == {
-            code: naive(written, code, namespace, labels, pod_labels) for code in CODES
-        }

@@ -64,7 +64,8 @@ class LevelsSource:
             self.current = LevelsFile(load(path), self._authority)
         except LevelsError as error:
             self.problem = str(error)
-            _log.warning("the changed policy file is refused, the last good one stays in force: %s", error)
+            reasons = "; ".join(error.problems)
+            _log.warning("the changed policy file is refused, the last good one stays in force: %s", reasons)
             return False
         self.problem = ""
         _log.info("the changed policy file %s is in force", path)
