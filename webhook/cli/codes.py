@@ -55,7 +55,7 @@ def codes(
     elif code is None:
         screen.table(("CODE", "LEVEL", "FACTS", "MEANING"), ((e.code, _level(e), _facts(e), e.meaning) for e in known))
     else:
-        screen.table(("CODE", wanted[0].code), _described(wanted[0]))
+        screen.table((), _described(wanted[0]))
 
 
 def _named(code: str, known: Sequence[Entry]) -> Entry:
@@ -68,6 +68,7 @@ def _named(code: str, known: Sequence[Entry]) -> Entry:
 
 
 def _described(entry: Entry) -> Iterator[tuple[str, str]]:
+    yield "code", entry.code
     yield "given by", TITLES[entry.source]
     yield "meaning", entry.meaning
     if entry.remedy:

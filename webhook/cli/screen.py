@@ -44,13 +44,13 @@ def document(kind: str, content: Mapping[str, object], stream: TextIO | None = N
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], stream: TextIO | None = None) -> None:
-    """Write rows under heads: in colour and wrapped to its width on a terminal, elsewhere one line for each row."""
+    """Write rows, under heads if there are any: in colour on a terminal, elsewhere one line for each row."""
     out = stream or sys.stdout
     cells = [tuple(map(printable, row)) for row in rows]
     if out.isatty():
         _draw(heads, cells, out)
     else:
-        out.writelines(_aligned([heads, *cells]))
+        out.writelines(_aligned([heads, *cells] if heads else cells))
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -64,9 +64,9 @@ def _draw(heads: Sequence[str], rows: Iterable[Sequence[str]], out: TextIO) -> N
     from rich.table import Table  # noqa: PLC0415 - the same
     from rich.text import Text  # noqa: PLC0415 - the same
 
-    shape = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shape = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(heads))
     for head in heads:
-        shape.add_column(head, overflow="fold", no_wrap=head is not heads[-1])
+        shape.add_column(head, overflow="fold")
     for row in rows:
         shape.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
     Console(file=out, color_system=None if os.environ.get("NO_COLOR") else "auto").print(shape)
