@@ -8,8 +8,11 @@ from typing import Final
 
 from policy.facts import Entry
 
-EXACT_LIMIT: Final = 20_000
-"""How many sets are compared; sixteen cards never have more. Beyond, sets are grown card by card."""
+EXACT_PAIRS: Final = 500_000
+"""How many pairs are added up to compare every set; sixteen cards never need more."""
+
+GROWN_SETS: Final = 16
+"""How many sets are grown where there are too many to compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,8 @@ def best_linked(
     """Return the set of ``wanted`` candidates with the best links, the first of equals, None if none is allowed.
 
     One card alone is taken where it costs the least: the one with the weakest links to the other candidates.
-    Where there are more than `EXACT_LIMIT` sets, one is grown from each candidate by adding the card with the
-    best links to those already in it, and the best of these is taken: quick, and never worse than that start.
+    Where comparing every set takes more than `EXACT_PAIRS`, a set is grown from each of the first `GROWN_SETS`
+    candidates, always by the card with the best links to those already in it, and the best of these is taken.
 
     Args:
         candidates: usable cards, best first by the rest of the pod's policy.
@@ -41,10 +44,10 @@ def best_linked(
     links = _links(candidates, scores)
     if wanted == 1:
         sets: Iterator[tuple[int, ...]] = iter(_loneliest_first(links))
-    elif comb(len(candidates), wanted) <= EXACT_LIMIT:
+    elif comb(len(candidates), wanted) * comb(wanted, 2) <= EXACT_PAIRS:
         sets = combinations(range(len(candidates)), wanted)
     else:
-        sets = (_grow(start, wanted, links) for start in range(len(candidates)))
+        sets = (_grow(start, wanted, links) for start in range(min(len(candidates), GROWN_SETS)))
     best: LinkedSet | None = None
     for chosen in sets:
         total = sum(links[one][other] for one, other in combinations(chosen, 2))

@@ -135,9 +135,7 @@ def _hami_keys(words: Sequence[str], *, numa_bind: bool) -> tuple[_Key, ...]:
         single = _HAMI_SINGLE.get((words[0], numa_bind))
         return single or _HAMI_SINGLE["spread", numa_bind]
     chain = _chain(words)
-    if numa_bind and chain[0] != "numa":
-        chain = ["numa", *(word for word in chain if word != "numa")]
-    return tuple(_HAMI_CHAIN[word] for word in chain)
+    return tuple(_HAMI_CHAIN[word] for word in (["numa", *chain] if numa_bind else chain))
 
 
 def _numafit_keys(words: Sequence[str]) -> tuple[_Key, ...]:

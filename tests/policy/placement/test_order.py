@@ -31,6 +31,10 @@ POLICIES = (
 )
 
 
+def test_the_names_of_the_orders_are_what_settings_say() -> None:
+    assert list(Order) == ["hami", "numafit"]
+
+
 def letters(cards: Sequence[Card]) -> str:
     return "".join(each.uuid[-1] for each in cards)
 
