@@ -1,10 +1,11 @@
 """The settings of the server, all of them in one model. `webhook.sources` fills it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 VERSION = "numafit.io/v1"
@@ -22,8 +23,14 @@ def _items(value: object) -> object:
     return [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
 
 
+def _dns_label(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", value):
+        raise ValueError("Input should be a name of up to 63 lower case letters, digits and inner dashes")
+    return value
+
+
 _Number = BeforeValidator(_number)
-_Label = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+_Label = Annotated[str, AfterValidator(_dns_label)]
 _Name = Annotated[str, Field(min_length=1, max_length=253)]
 _Port = Annotated[int, _Number, Field(ge=0, le=65535)]
 _Seconds = Annotated[float, _Number, Field(gt=0, le=300, allow_inf_nan=False)]
@@ -80,7 +87,7 @@ class Log(_Group):
 class Tls(_Group):
     """The certificate that API server and device plugin verify."""
 
-    directory: Path = Field(default=Path("certs-data"), description="where key pairs are kept")
+    directory: Path = Field(default=Path("numafit-certs"), description="where key pairs are kept")
     publish: Path | None = Field(default=None, description="file that gets the CA certificate for the device plugin")
     service_name: _Label = Field(default="numafit", description="Service in front of the server, for the names served")
     namespace: _Label = Field(default="numafit", description="namespace of that Service")

@@ -5,7 +5,7 @@ enough to mend them.
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,13 +40,14 @@ def load(file: Path | None, environ: Mapping[str, str], flags: Mapping[str, obje
     SettingsError for a file that cannot be read, a name that is no setting and a value that is not allowed.
     """
     given = _from_file(file) if file else {}
-    mistakes = [_unknown(name, found.source, LEAVES) for name, found in given.items() if name not in LEAVES]
+    mistakes = [f"{name} in {found.source} {_no_setting(name)}" for name, found in given.items() if name not in LEAVES]
     variables = {variable(name): name for name in LEAVES}
     for name, value in _own(environ).items():
         if name in variables:
             given[variables[name]] = _Given(value, f"environment {name}")
         else:
-            mistakes.append(_unknown(name, "the environment", variables))
+            dotted = name.removeprefix(PREFIX).lower().replace("__", ".")
+            mistakes.append(f"{name} in the environment {_no_setting(dotted, variable)}")
     given |= {name: _Given(value, "flag") for name, value in flags.items() if value is not None}
     if mistakes:
         raise SettingsError("\n".join(mistakes))
@@ -70,10 +71,9 @@ def _own(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _unknown(name: str, source: str, known: Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`numafit config show` lists all settings"
-    return f"{name} in {source} is no setting; {hint}"
+def _no_setting(name: str, spelled: Callable[[str], str] = str) -> str:
+    near = difflib.get_close_matches(name, LEAVES, n=1)
+    return f"is no setting; {f'did you mean {spelled(near[0])}?' if near else '`numafit config show` lists all'}"
 
 
 def _validated(given: Mapping[str, _Given]) -> Settings:
