@@ -6,6 +6,7 @@ thread no longer than one that sends nothing.
 """
 
 import errno
+import logging
 import ssl
 import time
 from collections.abc import Callable
@@ -16,7 +17,12 @@ from webhook.settings import Deadlines
 LINGER_SECONDS = 2.0
 """How long an answered connection is listened to before it is closed, so that a reset cannot overtake the answer."""
 
+CERTIFICATE_REFUSED = "certificate-refused"
+"""The reason of a handshake that a client ended because it does not trust the certificate."""
+
 _LEAST_SECONDS = 0.001
+
+_log = logging.getLogger(__name__)
 
 
 class OverdueError(ConnectionResetError):
@@ -51,11 +57,15 @@ class BoundedSocket(ssl.SSLSocket):
     def do_handshake(self, block: bool = False) -> None:
         """Shake hands within the deadline; the header's begins when it is done."""
         self.settimeout(self.deadlines.handshake)
+        peer = self._peer()  # asked now: who refuses our certificate is gone when that is known
         try:
             super().do_handshake(block)
         except OSError as failure:
             self.cut = True
-            type(self).handshake_failed(_reason(failure))
+            reason = _reason(failure)
+            if reason == CERTIFICATE_REFUSED:
+                _log.warning("the client %s does not trust the certificate that is served: %s", peer, failure)
+            type(self).handshake_failed(reason)
             raise OverdueError(f"TLS handshake: {failure}") from failure
         self.allow(self.deadlines.header)
 
@@ -82,6 +92,12 @@ class BoundedSocket(ssl.SSLSocket):
         self.allow(self.deadlines.answer)
         super().sendall(data, flags)
 
+    def _peer(self) -> str:
+        try:
+            return str(self.getpeername()[0])
+        except OSError:
+            return "of unknown address"
+
     def _bound(self) -> None:
         self.settimeout(max(self._until - time.monotonic(), _LEAST_SECONDS))
 
@@ -103,7 +119,7 @@ def _reason(failure: OSError) -> str:
     if isinstance(failure, ssl.SSLEOFError | ConnectionError):
         return "closed"
     alert = getattr(failure, "reason", None) or ""
-    return "certificate-refused" if "ALERT" in alert and alert.endswith(_CERTIFICATE_ALERTS) else "protocol"
+    return CERTIFICATE_REFUSED if "ALERT" in alert and alert.endswith(_CERTIFICATE_ALERTS) else "protocol"
 
 
 _CERTIFICATE_ALERTS = (

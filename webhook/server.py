@@ -1,5 +1,6 @@
 """Serves operations over TLS and health over plain HTTP, from start to drained end."""
 
+import gc
 import json
 import logging
 import os
@@ -84,7 +85,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=512, dualstack_ipv6=both)
     except OSError as error:
-        raise StartupError(f"cannot listen on {host or '*'}:{port}: {error.strerror}") from None
+        raise StartupError(f"cannot listen on {host or '*'}:{port}: {os.strerror(error.errno or 0)}") from None
 
 
 class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no annotations
@@ -119,7 +120,7 @@ class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ann
 
     def load(self) -> Any:
         """Build the service; called once, in the worker."""
-        disable_created_metrics()  # a second series for each counter that nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # no annotations; a second series per counter
         self.metrics = Metrics(self._version)
         try:
             self.service = self._build(self.metrics)
@@ -135,6 +136,7 @@ class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ann
 
     def run(self) -> None:
         """Run the arbiter; returns by SystemExit."""
+        gc.freeze()  # the worker shares what is imported here; its collections must not copy those pages
         DrainingArbiter(self).run()
 
     def _context(self) -> ssl.SSLContext:
