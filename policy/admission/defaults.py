@@ -46,8 +46,9 @@ def fill_in(source: Mapping[str, Any], case: Case, levels: Levels, mode: str) ->
     draft = _Draft(source)
     if is_handed_over(case.pod, case.operator.hami):
         _scheduling(draft, case)
+        gpus = {gpu.container.path: gpu for gpu in case.gpus}
         for container in case.pod.containers:
-            _container(draft, case, container)
+            _container(draft, case, container, gpus.get(container.path))
         if mode:
             draft.annotate(keys.NUMA_ALIGNMENT, mode)
             draft.names.append(keys.NUMA_ALIGNMENT)
@@ -70,8 +71,7 @@ def _scheduling(draft: "_Draft", case: Case) -> None:
         draft.add("/spec/runtimeClassName", hami.runtime_class, "runtimeClassName")
 
 
-def _container(draft: "_Draft", case: Case, container: Container) -> None:
-    gpu = next((gpu for gpu in case.gpus if gpu.container is container), None)
+def _container(draft: "_Draft", case: Case, container: Container, gpu: GpuContainer | None) -> None:
     variables = _variables(case, container, is_gpu=gpu is not None)
     if variables is None:
         return

@@ -13,8 +13,6 @@ from policy.hami.annotations import (
     CARD_POLICY_WORDS,
     AnnotationError,
     CardFilter,
-    allows_mode,
-    allows_type,
     gpu_policy,
     is_valid_policy,
     items,
@@ -68,7 +66,10 @@ def type_matches_no_card(case: Case) -> str | None:
     """No card that the pod can reach passes its type lists."""
     annotations = case.pod.annotations
     key = next((key for key in (keys.USE_TYPE, keys.NOUSE_TYPE) if trim(annotations.get(key, ""))), None)
-    if key is None or type_list_empty(case) or not _no_candidate(case, lambda c: allows_type(annotations, c.type)):
+    if key is None or type_list_empty(case):
+        return None
+    wanted = CardFilter.of(annotations)
+    if not _no_candidate(case, lambda card: wanted.allows_type(card.type)):
         return None
     seen = sorted({card.type for spot in case.room.reachable for card in spot.candidates})
     return f"{key} {quoted(annotations[key])} leaves no GPU; the nodes for this pod have {', '.join(seen)}."
@@ -76,12 +77,11 @@ def type_matches_no_card(case: Case) -> str | None:
 
 def mode_matches_no_card(case: Case) -> str | None:
     """No card that the pod can reach runs in the mode of `nvidia.com/vgpu-mode`."""
-    annotations = case.pod.annotations
-    wanted = annotations.get(keys.VGPU_MODE)
-    if wanted is None or not _no_candidate(case, lambda card: allows_mode(annotations, card.mode)):
+    wanted = CardFilter.of(case.pod.annotations)
+    if wanted.modes is None or not _no_candidate(case, lambda card: wanted.allows_mode(card.mode)):
         return None
     seen = sorted({card.mode for spot in case.room.reachable for card in spot.candidates})
-    return f"{keys.VGPU_MODE} {quoted(wanted)} leaves no GPU; the nodes for this pod run {', '.join(seen)}."
+    return f"{keys.VGPU_MODE} {quoted(wanted.modes)} leaves no GPU; the nodes for this pod run {', '.join(seen)}."
 
 
 def pinned_unfit(case: Case) -> str | None:

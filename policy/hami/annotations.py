@@ -1,7 +1,7 @@
 """What HAMi reads from the annotations that people write on pods."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -92,6 +92,10 @@ class CardFilter:
     use_types: tuple[str, ...] | None
     nouse_types: tuple[str, ...]
     modes: str | None
+    _types: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _modes: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Answers given before: a cluster has few types and modes and many cards, and a list may be as long as its writer
+    # likes.
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> "CardFilter":
@@ -113,13 +117,17 @@ class CardFilter:
 
     def allows_type(self, type_: str) -> bool:
         """Tell whether the lists of types leave cards of ``type_``; any part of a type's name matches."""
-        name = type_.upper()
-        wanted = self.use_types is None or any(item in name for item in self.use_types)
-        return wanted and not any(item in name for item in self.nouse_types)
+        if type_ not in self._types:
+            name = type_.upper()
+            wanted = self.use_types is None or any(item in name for item in self.use_types)
+            self._types[type_] = wanted and not any(item in name for item in self.nouse_types)
+        return self._types[type_]
 
     def allows_mode(self, mode: str) -> bool:
         """Tell whether the pod may use cards in ``mode``; a card without a mode always passes."""
-        return self.modes is None or mode in self.modes
+        if mode not in self._modes:
+            self._modes[mode] = self.modes is None or mode in self.modes
+        return self._modes[mode]
 
 
 def allows_type(annotations: Mapping[str, str], type_: str) -> bool:
