@@ -97,10 +97,15 @@ class TokenFile:
         self._token = b""
 
     def check(self, token: str) -> Unauthenticated | None:
-        """Return why the bearer of ``token`` is turned away, None if it is let in. The file is read when it changes."""
+        """Return why the bearer of ``token`` is turned away, None if it is let in. The file is read when it changes.
+
+        The token is compared as it is sent, blanks included (HAMi: bearer prefix). A file that is gone or empty lets
+        nobody in.
+        """
         if not token:
             return Unauthenticated("caller-no-token", "caller authentication: the request carries no bearer token")
-        if not hmac.compare_digest(token.strip().encode(errors="replace"), self._expected()) or not self._token:
+        expected = self._expected()
+        if not expected or not hmac.compare_digest(token.encode(errors="replace"), expected):
             return Unauthenticated("caller-token-invalid", "caller authentication: the token is not the expected one")
         return None
 
