@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from policy.hami.errors import shown
 from policy.keys import BIND_PHASE, BIND_TIME
 from policy.placement.place import Placement, place
 from policy.pod import MalformedObjectError, Pod, read_pod
@@ -21,7 +22,6 @@ from webhook.cluster.interface import (
     Cluster,
     ClusterError,
     Committed,
-    Conflict,
     Event,
     EventType,
     Expected,
@@ -92,33 +92,45 @@ class Filter(_Call):
         """Place one pod."""
         try:
             args = msgspec.json.decode(body, type=_FilterArgs)
-            return self._place(_pod(args.pod), args.pod, _names(args))
+            given, nodes = _pod(args.pod), _Nodes.of(args)
+            if self.take_in is not None and self.cluster.pod(given.namespace, given.name) is None:
+                self.take_in(args.pod)
+            return self._place(given, nodes)
         except (msgspec.MsgspecError, MalformedObjectError, RecursionError, ClusterError) as error:
             return _error(f"the pod cannot be placed: {error}")
 
-    def _place(self, pod: Pod, source: Mapping[str, Any], names: list[str]) -> Answer:
-        if self.take_in is not None and self.cluster.pod(pod.namespace, pod.name) is None:
-            self.take_in(source)
-        until = self.clock() + BUDGET_SECONDS
-        while self.clock() < until:
+    def _place(self, given: Pod, nodes: "_Nodes") -> Answer:
+        """Place the pod as the cluster holds it: the scheduler's copy may be older, and its version is not ours."""
+        until = time.monotonic() + BUDGET_SECONDS
+        while time.monotonic() < until:
             facts, rules = self.cluster.facts(), self.rules()
-            placement = place(pod, facts, names, rules.hami, rules.order, int(self.clock()))
-            if placement.problem:
-                return _error(placement.problem)
-            if not placement.asks:
-                return _passed(pod, names, placement, "no-gpu")
+            pod = self.cluster.pod(given.namespace, given.name)
+            if pod is None or pod.uid != given.uid:
+                return _error(
+                    f"pod {given.title} with UID {shown(given.uid)} is not there; another one may have its name"
+                )
+            if pod.node_name:
+                return _error(f"pod {pod.title} is bound to node {pod.node_name} already; it keeps what it holds")
+            placement = place(pod, facts, nodes.names, rules.hami, rules.order, int(self.clock()))
             if placement.reservation is None:
-                self._tell(pod, EventType.WARNING, "FilteringFailed", _summary(placement))
-                return _passed(pod, [], placement, "nowhere")
+                return self._unplaced(pod, nodes, placement)
             change = Change(placement.annotations, placement.reservation, placement.labels)
             outcome = self.cluster.commit(Expected(pod, facts), change)
             if isinstance(outcome, Committed):
                 node = placement.reservation.node
                 self._tell(pod, EventType.NORMAL, "FilteringSucceed", f"placed on node {node}")
-                return _passed(pod, [node], placement, "placed")
-            if isinstance(outcome, Conflict | Ambiguous):
+                return _passed(pod, nodes, [node], placement, "placed")
+            if isinstance(outcome, Ambiguous):
                 return _error(outcome.reason)
         return _error("others wrote first until the time was up; ask again")
+
+    def _unplaced(self, pod: Pod, nodes: "_Nodes", placement: Placement) -> Answer:
+        if placement.problem:
+            return _error(placement.problem)
+        if not placement.asks:
+            return _passed(pod, nodes, nodes.names, placement, "no-gpu")
+        self._tell(pod, EventType.WARNING, "FilteringFailed", _summary(placement))
+        return _passed(pod, nodes, [], placement, "nowhere")
 
     def _tell(self, pod: Pod, kind: EventType, reason: str, message: str) -> None:
         self.cluster.record(Event(kind, reason, message, pod.namespace, pod.name, pod.uid, COMPONENT))
@@ -126,18 +138,37 @@ class Filter(_Call):
 
 def _pod(source: object) -> Pod:
     pod = read_pod(source)
-    if not pod.uid:
-        raise MalformedObjectError("metadata.uid is missing; send the pod as the API server holds it")
+    if not (pod.namespace and pod.name and pod.uid):
+        raise MalformedObjectError("metadata lacks namespace, name or uid; send the pod as the API server holds it")
     return pod
 
 
-def _names(args: _FilterArgs) -> list[str]:
-    if args.nodenames is not None:
-        return args.nodenames
-    found = args.nodes.get("items") if isinstance(args.nodes, dict) else None
-    if not isinstance(found, list):
-        raise MalformedObjectError("nodenames and nodes are missing; name the nodes to choose from")
-    return [_name(node) for node in found]
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The nodes to choose from, and how they were named: the answer names them the same way.
+
+    Attributes:
+        objects: by name, where the scheduler sent whole nodes because it was not told `nodeCacheCapable: true`.
+    """
+
+    names: list[str]
+    objects: Mapping[str, object] | None = None
+
+    @classmethod
+    def of(cls, args: _FilterArgs) -> "_Nodes":
+        if args.nodenames is not None:
+            return cls(args.nodenames)
+        found = args.nodes.get("items") if isinstance(args.nodes, dict) else None
+        if not isinstance(found, list):
+            raise MalformedObjectError("nodenames and nodes are missing; name the nodes to choose from")
+        objects = {_name(node): node for node in found}
+        return cls(list(objects), objects)
+
+    def answer(self, names: list[str]) -> dict[str, object]:
+        """Return the part of the answer that passes the nodes ``names``."""
+        if self.objects is None:
+            return {"nodenames": names}
+        return {"nodes": {"items": [self.objects[name] for name in names]}}
 
 
 def _name(node: object) -> str:
@@ -148,11 +179,13 @@ def _name(node: object) -> str:
     return name
 
 
-def _passed(pod: Pod, names: list[str], placement: Placement, verdict: str) -> Answer:
-    failed = {name: verdict.reason or "another node was chosen" for name, verdict in placement.verdicts.items()}
-    body = {"nodenames": names, "failedNodes": {name: why for name, why in failed.items() if name not in names}}
-    line = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "nodes": names}
-    return Answer(200, _ENCODE(body), JSON, verdict, line)
+def _passed(pod: Pod, nodes: _Nodes, passed: list[str], placement: Placement, verdict: str) -> Answer:
+    why = {name: verdict.reason or "another node was chosen" for name, verdict in placement.verdicts.items()}
+    failed = {name: reason for name, reason in why.items() if name not in passed}
+    line = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "nodes": len(passed)}
+    if verdict == "placed":
+        line["node"] = passed[0]
+    return Answer(200, _ENCODE({**nodes.answer(passed), "failedNodes": failed}), JSON, verdict, line)
 
 
 def _summary(placement: Placement) -> str:
@@ -178,18 +211,23 @@ class Bind(_Call):
 
     def _bind(self, args: _BindArgs) -> str:
         """Bind, and return why it cannot be done, empty if it is."""
-        until = self.clock() + BUDGET_SECONDS
-        while self.clock() < until:
+        until = time.monotonic() + BUDGET_SECONDS
+        while time.monotonic() < until:
             facts = self.cluster.facts()
             held = facts.reservation(args.podUID)
             if held is None or (held.pod.namespace, held.pod.name) != (args.podNamespace, args.podName):
-                return f"pod {args.podNamespace}/{args.podName} with UID {args.podUID!r} holds no reservation"
+                title = shown(f"{args.podNamespace}/{args.podName}")
+                return f"pod {title} with UID {shown(args.podUID)} holds no reservation; filter it first"
             if held.node != args.node:
-                return f"pod {held.pod.title} holds its cards on node {held.node}, not on {args.node!r}"
+                return f"pod {held.pod.title} holds its cards on node {held.node}, not on {shown(args.node)}"
+            if held.pod.node_name == args.node:
+                return ""  # bound by an earlier call; what the device plugin marked since stays
+            if held.pod.node_name:
+                return f"pod {held.pod.title} is bound to node {held.pod.node_name} already, not to {args.node}"
             marks = {BIND_PHASE: "allocating", BIND_TIME: str(int(self.clock()))}
             outcome = self.cluster.commit(Expected(held.pod, facts), Change(marks, held, bind_to=args.node))
             if isinstance(outcome, Committed):
                 return ""
-            if isinstance(outcome, Conflict | Ambiguous):
+            if isinstance(outcome, Ambiguous):
                 return outcome.reason
         return "others wrote first until the time was up; ask again"

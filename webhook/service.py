@@ -77,7 +77,7 @@ def _operations(
 def _take_in(cluster: FileCluster, pod: Mapping[str, Any]) -> None:
     """Add a pod that the scheduler brings: a file only knows what it was told. Another call may have been first."""
     with suppress(RejectedObjectError):
-        cluster.create({"apiVersion": "v1", "kind": "Pod", **pod})
+        cluster.create({**pod, "apiVersion": "v1", "kind": "Pod"})
 
 
 def _caller(settings: Settings) -> tuple[Authenticate, Check]:
