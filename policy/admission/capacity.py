@@ -89,7 +89,7 @@ def whole_cards_exceed_every_node(case: Case) -> str | None:
     if room.has_unread_nodes or any(len(spot.candidates) >= case.at_once for spot in room.eligible):
         return None
     best = max((len(spot.candidates) for spot in room.eligible), default=0)
-    return f"the containers take {case.at_once} cards at once, the largest node has {best}; ask for shares of them."
+    return f"the containers take {gpus(case.at_once)} at once, the largest node has {best}; ask for shares of them."
 
 
 def every_reachable(case: Case, test: Callable[[Spot], bool]) -> bool:

@@ -48,8 +48,8 @@ def pinned_fewer_than_whole_cards(case: Case) -> str | None:
     """The containers that run together take more whole cards than are pinned; whole cards are not shared."""
     if not case.pins or case.is_mig or len(case.left) < case.most or case.at_once <= len(case.left):
         return None
-    cards, left = case.at_once, len(case.left)
-    return f"the containers take {cards} cards at once, {keys.USE_UUID} leaves {left}; pin {cards} or share."
+    left = len(case.left)
+    return f"the containers take {gpus(case.at_once)} at once, {keys.USE_UUID} leaves {left}; pin as many or share."
 
 
 def pin_also_excluded(case: Case) -> str | None:
