@@ -51,6 +51,7 @@ class _User(msgspec.Struct):
 
 
 class _Kind(msgspec.Struct):
+    group: str = ""
     kind: str = ""
 
 
@@ -129,21 +130,23 @@ class Admission:
         """Judge what ``request`` does to a pod; whatever is no pod, and deletions, are none of numafit's business.
 
         Raises:
+            ReviewError: an object is not there.
             MalformedObjectError: an object is no pod, though it says so.
         """
-        if request.kind.kind != "Pod" or request.operation not in {"CREATE", "UPDATE"}:
+        kind = request.kind
+        if (kind.group, kind.kind) != ("", "Pod") or request.operation not in {"CREATE", "UPDATE"}:
             return Verdict()
         judging, namespace = self.judging(), request.namespace or ""
-        pod = read_pod(request.object, namespace)
+        pod = read_pod(_present(request.object, "object"), namespace)
         facts = self.cluster.facts()
         labels = facts.namespaces.get(pod.namespace, {})
         levels = judging.levels(pod.namespace, labels, pod.labels, self.clock())
         if request.operation == "UPDATE":
-            old = read_pod(request.oldObject, namespace)
+            old = read_pod(_present(request.oldObject, "oldObject"), namespace)
             return judge_update(pod, old.annotations, request.userInfo.username, judging.operator, levels)
         known = _known(facts)
         fresh = known is None or not self.cluster.is_stale(judging.facts_max_age)
-        return judge_creation(pod, request.object or {}, judging.operator, levels, known, fresh=fresh)
+        return judge_creation(pod, request.object, judging.operator, levels, known, fresh=fresh)
 
     def shed(self) -> Answer:
         """The API server may ask again, or go by its failurePolicy."""
@@ -160,6 +163,12 @@ class Admission:
     def failed(self) -> Answer:
         """A fault of numafit's own must not look like a verdict: the API server goes by its failurePolicy."""
         return _plain(422, "numafit could not judge this review; its log says why", "failed")
+
+
+def _present(source: object, field: str) -> object:
+    if source is None:
+        raise ReviewError(f"the AdmissionReview's request has no {field}; send it as the API server does")
+    return source
 
 
 def _plain(status: int, text: str, verdict: str) -> Answer:
@@ -191,16 +200,18 @@ def _word(verdict: Verdict) -> str:
     return "warned" if verdict.warnings else "allowed"
 
 
+def _generated_name(source: object) -> str:
+    meta = source.get("metadata") if isinstance(source, dict) else None
+    prefix = meta.get("generateName") if isinstance(meta, dict) else None
+    return f"{prefix}*" if isinstance(prefix, str) else ""
+
+
 def _line(request: Request, verdict: Verdict) -> Mapping[str, object]:
     """What the decision line says of one review: names and codes, never a whole object."""
-    name = request.name or ""
-    if not name and isinstance(request.object, dict):
-        meta = request.object.get("metadata")
-        name = f"{meta.get('generateName', '')}*" if isinstance(meta, dict) else ""
     line: dict[str, object] = {
         "operation": request.operation,
         "namespace": request.namespace or "",
-        "name": name,
+        "name": request.name or _generated_name(request.object),
         "uid": request.uid,
     }
     if verdict.findings:
