@@ -25,8 +25,21 @@ def decision(path: str, verdict: str, seconds: float, fields: Mapping[str, objec
         # Not through info(): finding the calling line would cost as much as writing this one.
         record = logging.LogRecord(_DECISIONS.name, logging.INFO, "", 0, "decision", (), None)
         own = {"path": path, "verdict": verdict, "ms": round(seconds * 1000, 3)}
-        record.fields = {**own, **fields, **own}
+        record.fields = {**own, **{name: _short(value) for name, value in fields.items()}, **own}
         _DECISIONS.handle(record)
+
+
+_LONGEST = 256
+"""Characters of one text on a decision line, and items of one list: a caller may send megabytes of either."""
+
+
+def _short(value: object) -> object:
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    if isinstance(value, list | tuple):
+        more = len(value) - _LONGEST
+        return [*map(_short, value[:_LONGEST]), *([f"and {more} more"] if more > 0 else [])]
+    return value
 
 
 class TextLines(logging.Formatter):
