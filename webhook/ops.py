@@ -23,6 +23,9 @@ _log = logging.getLogger(__name__)
 Check = Callable[[], str | None]
 """Tells why the server is not ready, or None where it is. Quick, and without waiting for anybody."""
 
+_NOTE_LINES = 20
+"""Of one note on the page; the log has them all."""
+
 
 class Page(NamedTuple):
     """One answer of this listener."""
@@ -35,16 +38,27 @@ class Page(NamedTuple):
 _TEXT = "text/plain; charset=utf-8"
 
 
-def readiness(checks: Mapping[str, Check], verbose: bool) -> Page:
-    """200 when every check passes, else 503. The failing ones are listed with their reason, with `verbose` all."""
+def readiness(checks: Mapping[str, Check], notes: Mapping[str, Check], verbose: bool) -> Page:
+    """200 when every check passes, else 503. The failing ones are listed with their reason, with `verbose` all.
+
+    `notes` are what the operator should know and what keeps nothing from being served; only `verbose` lists them.
+    """
     found = {name: _tried(name, check) for name, check in checks.items()}
     lines = [
         f"[-] {name}: {reason}" if reason else f"[+] {name}" for name, reason in found.items() if reason or verbose
     ]
     failing = any(found.values())
+    if verbose:
+        lines += [f"[!] {name}: {line}" for name, note in notes.items() for line in _noted(name, note)]
     lines.append("not ready" if failing else "ready")
     status = HTTPStatus.SERVICE_UNAVAILABLE if failing else HTTPStatus.OK
     return Page(status, _TEXT, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _noted(name: str, note: Check) -> list[str]:
+    lines = (_tried(name, note) or "").splitlines()
+    more = len(lines) - _NOTE_LINES
+    return [*lines[:_NOTE_LINES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _tried(name: str, check: Check) -> str | None:
@@ -61,14 +75,20 @@ class OpsServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, listener: socket.socket, checks: Mapping[str, Check], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        checks: Mapping[str, Check],
+        notes: Mapping[str, Check],
+        metrics: Metrics,
+    ) -> None:
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         self._pages: dict[str, Callable[[str], Page]] = {
             "/healthz": lambda _: Page(HTTPStatus.OK, _TEXT, b"ok\n"),
-            "/readyz": lambda query: readiness(checks, verbose="verbose" in query),
+            "/readyz": lambda query: readiness(checks, notes, verbose="verbose" in query),
             "/metrics": lambda _: Page(HTTPStatus.OK, CONTENT_TYPE_PLAIN_0_0_4, metrics.text()),
         }
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -47,11 +47,15 @@ class StartupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is served: made in the worker process, with its threads and files."""
+    """What is served: made in the worker process, with its threads and files.
+
+    `notes` are checks that keep nothing from being served: `/readyz?verbose` lists those that say something.
+    """
 
     operations: Mapping[str, Operation]
     checks: Mapping[str, Check]
     ssl_context: Callable[[], ssl.SSLContext]
+    notes: Mapping[str, Check] = field(default_factory=dict)
 
 
 Build = Callable[[Metrics], Service]
@@ -151,7 +155,7 @@ class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ann
 
     def _started(self) -> None:
         checks = {"drain": lambda: "draining" if self.draining else None, **self.service.checks}
-        OpsServer(self._plain, checks, self.metrics).start()
+        OpsServer(self._plain, checks, self.service.notes, self.metrics).start()
         if self.settings.ready_file:
             _announce(self.settings.ready_file, {**self._ports, "pid": os.getppid()})
         _log.info("serving operations on TLS port %(port)d, health and metrics on plain port %(ops_port)d", self._ports)

@@ -56,7 +56,12 @@ def build(settings: Settings, metrics: Metrics) -> Service:
     caller, caller_check = _caller(settings)
     _Watch(levels, cluster, context, metrics).start()
     checks: dict[str, Check] = {"certificate": lambda: _expired(context), "refit-caller": caller_check}
-    return Service(_operations(settings, cluster, levels, caller, metrics), checks, context.current)
+    notes: dict[str, Check] = {
+        "levels": lambda: "\n".join(levels.notes()),
+        "cluster": lambda: "\n".join(cluster.problems()),
+        "certificate": lambda: context.problem,
+    }
+    return Service(_operations(settings, cluster, levels, caller, metrics), checks, context.current, notes)
 
 
 def _operations(
