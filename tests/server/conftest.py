@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.server.running import Server
+from tests.server.running import Server, echo
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def start(pair: Path) -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
     def new(*settings: str, breaks: str = "") -> Server:
-        started.append(Server(pair, *settings, breaks=breaks))
+        started.append(echo(pair, *settings, breaks=breaks))
         return started[-1]
 
     yield new

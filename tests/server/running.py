@@ -13,26 +13,33 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 10
 
 
+def echo(directory: Path, *settings: str, breaks: str = "") -> "Server":
+    """A server of trivial operations with the pair in ``directory``."""
+    ports = ("listen.host=127.0.0.1", "listen.port=0", "listen.ops_port=0")
+    arguments = ["tests.server.echo_server", str(directory), *ports, *settings]
+    return Server(arguments, directory / "cert.pem", {"BREAK": breaks})
+
+
 class Server:
     """One running server. `log` grows as it writes."""
 
-    def __init__(self, directory: Path, *settings: str, breaks: str = "") -> None:
-        self.trust = directory / "cert.pem"
+    def __init__(self, module: Sequence[str], trust: Path, environment: Mapping[str, str]) -> None:
+        """Run a Python module with its arguments; clients verify by the certificate ``trust``."""
+        self.trust = trust
         self.log: list[str] = []
         self.port = self.ops_port = 0
         self._written = threading.Condition()
-        command = [sys.executable, "-m", "tests.server.echo_server", str(directory)]
         self.process = subprocess.Popen(
-            [*command, "listen.host=127.0.0.1", "listen.port=0", "listen.ops_port=0", *settings],
+            [sys.executable, "-m", *module],
             cwd=ROOT,
-            env={**os.environ, "BREAK": breaks},
+            env={**os.environ, **environment},
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
