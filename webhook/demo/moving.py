@@ -124,27 +124,35 @@ def show_repeated(client: Client, stage: Stage, placed: Placed, left: Sequence[C
 
 def show_strict(client: Client, stage: Stage, facts: Facts) -> None:
     """No card that kubelet leaves can take a strict pod."""
-    pod = admit(client, "strict.yaml")
-    placed = Placed(pod, _chosen(client.place(pod, sorted(facts.inventory.nodes))), facts)
-    client.bind(pod, placed.node)
-    placed = placed.holding(client.refit(pod, placed.node, [card.uuid for card in placed.cards]))
+    placed = _settled(client, admit(client, "strict.yaml"), facts)
     left = placed.other_numa_nodes()[-1]
     stage.step(
         f"Strict: kubelet leaves NUMA node {left[0].numa}, where no card has room, and the pod fails",
         "A pod that says hami.io/numa-alignment: strict fails rather than run on a card that is not the reserved one. "
         "The reason has a code, the same in the event, the log and the metrics.",
     )
-    uuids = [card.uuid for card in left]
-    answer = client.refit(pod, placed.node, uuids)
+    answer = client.refit(placed.pod, placed.node, [card.uuid for card in left])
     _exchange(stage, "/refit", _asking(placed, left), answer, "red")
-    _draw(stage, placed, {"UNCHANGED": placed.state}, left)
+    if answer["succeeded"]:
+        raise OutsideError(f"the strict pod was refitted onto {answer['containerDevices']}; no card there had room")
+    _draw(stage, placed, {"AFTER": _held(client, placed).state}, left)
     stage.said("")
     stage.tell(
         "The device plugin now fails the allocation, and kubelet ends the pod with UnexpectedAdmissionError. Of a "
         "best-effort pod it would log the reason and take kubelet's cards."
     )
-    if answer["succeeded"]:
-        raise OutsideError(f"the strict pod was refitted onto {answer['containerDevices']}; no card there had room")
+
+
+def _settled(client: Client, pod: Manifest, facts: Facts) -> Placed:
+    """Have ``pod`` placed and bound without a word."""
+    placed = Placed(pod, _chosen(client.place(pod, sorted(facts.inventory.nodes))), facts)
+    client.bind(pod, placed.node)
+    return _held(client, placed)
+
+
+def _held(client: Client, placed: Placed) -> Placed:
+    """Ask what the pod holds: with every card allowed, /refit says so and writes nothing."""
+    return placed.holding(client.refit(placed.pod, placed.node, [card.uuid for card in placed.cards]))
 
 
 def _refits(client: Client) -> dict[str, str]:

@@ -87,8 +87,8 @@ class Picture:
     def _bar(self, card: Card, state: NodeState, pen: Pen, length: int) -> Text:
         own = self._own(card, state).memory
         upto = [_share(amount, card.memory, length) for amount in (own, state.use.get(card.uuid, NOTHING).memory)]
-        bar = Text(pen.mine * upto[0], style=MINE)
-        return bar.append(pen.others * (upto[1] - upto[0])).append(pen.free * (length - upto[1]), style="dim")
+        bar = Text().append(pen.mine * upto[0], style=MINE).append(pen.others * (upto[1] - upto[0]))
+        return bar.append(pen.free * (length - upto[1]), style="dim")
 
     def _own(self, card: Card, state: NodeState) -> Use:
         held = state.reservations.get(self.uid)

@@ -55,7 +55,7 @@ def _opening(server: Running, client: Client, stage: Stage) -> None:
     version, issuer = client.connect()
     stage.said("")
     stage.command(f"numafit serve --cluster {typed(CLUSTER)} --levels {typed(LEVELS)} ...")
-    stage.said(f"{version} on localhost:{server.port}, certificate issued by {issuer}, verified against ca.crt alone")
+    stage.said(f"{version} on port {server.port}, certificate of {issuer}, verified with ca.crt alone")
 
 
 def _outside(server: Running, client: Client, stage: Stage, uid: str) -> None:
