@@ -64,9 +64,7 @@ def make_authority(key: bytes, now: datetime, lifetime: timedelta) -> bytes:
     return _signed(builder, signer)
 
 
-def issue_leaf(
-    authority: KeyPair, key: bytes, names: tuple[str, ...], now: datetime, lifetime: timedelta
-) -> bytes:
+def issue_leaf(authority: KeyPair, key: bytes, names: tuple[str, ...], now: datetime, lifetime: timedelta) -> bytes:
     """A server certificate, PEM, for the private key `key`, signed by `authority`; it never outlives the CA.
 
     `names` are canonical, as `certs.names` gives them. The CA's PEM may hold several certificates: the one
@@ -93,9 +91,7 @@ def issue_leaf(
     return _signed(builder, signer)
 
 
-def _builder(
-    subject: x509.Name, key: PrivateKey, since: datetime, until: datetime
-) -> x509.CertificateBuilder:
+def _builder(subject: x509.Name, key: PrivateKey, since: datetime, until: datetime) -> x509.CertificateBuilder:
     public = key.public_key()
     return (
         x509.CertificateBuilder()

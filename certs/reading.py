@@ -83,9 +83,7 @@ def read_certificates(pem: bytes) -> tuple[Certificate, ...]:
     except Exception as error:
         raise UnreadableError("holds a certificate that is cut short or damaged") from error
     if len(found) != begun:
-        raise UnreadableError(
-            f"begins {begun} certificates and ends {len(found)}: it is cut short or damaged"
-        )
+        raise UnreadableError(f"begins {begun} certificates and ends {len(found)}: it is cut short or damaged")
     return found
 
 

@@ -44,6 +44,9 @@ class Metrics:
         self.levels_problem = self._gauge(
             "levels_problem", "1 while a newer policy file was refused and the last good one counts"
         )
+        self.exemptions_expired = self._gauge(
+            "exemptions_expired", "Exemptions of the policy file whose end has come, so that they no longer count"
+        )
         build = Gauge("numafit_build_info", "Version", ["version", "python"], registry=self.registry)
         build.labels(version, platform.python_version()).set(1)
         self._children: dict[tuple[object, ...], Counter] = {}

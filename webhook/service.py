@@ -128,8 +128,10 @@ class _Watch:
 
     def _look(self) -> None:
         if self._levels.refresh():
-            self._cluster.declare(self._levels.current.declared)
+            judging = self._levels.current
+            self._cluster.declare(judging.declared, judging.operator.hami)
         self._metrics.levels_problem.set(bool(self._levels.problem))
+        self._metrics.exemptions_expired.set(len(self._levels.current.expired(time.time())))
         self._context.refresh(datetime.now(UTC))
         self._metrics.certificate_expiry.set(self._context.expires_at)
         self._metrics.certificate_problem.set(bool(self._context.problem))

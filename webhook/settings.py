@@ -94,46 +94,14 @@ class Tls(_Group):
     extra_dns_names: _Names = Field(default=(), description="further names that the certificate is valid for")
 
 
-class Hami(_Group):
-    """HAMi's own configuration, as numafit has to know it. Defaults are those of HAMi's chart."""
-
-    scheduler_name: _Name = Field(default="hami-scheduler", description="name of HAMi's scheduler")
-    resource_count: _Name = Field(default="nvidia.com/gpu", description="resource that asks for GPUs")
-    resource_memory: _Name = Field(default="nvidia.com/gpumem", description="resource for memory of each, MiB")
-    resource_memory_percentage: _Name = Field(
-        default="nvidia.com/gpumem-percentage", description="resource for memory of each, percent"
-    )
-    resource_cores: _Name = Field(default="nvidia.com/gpucores", description="resource for cores of each, percent")
-    resource_priority: _Name = Field(default="nvidia.com/priority", description="resource for the task priority")
-    default_memory: _Count = Field(default=0, description="MiB where a pod names none; 0 is the whole card")
-    default_cores: Annotated[int, _Number, Field(ge=0, le=100)] = Field(
-        default=0, description="percent of cores where a pod names none"
-    )
-    default_gpu_count: Annotated[int, _Number, Field(ge=1, le=2**31 - 1)] = Field(
-        default=1, description="GPUs where a pod names memory or cores only"
-    )
-    memory_factor: Annotated[int, _Number, Field(ge=1, le=2**31 - 1)] = Field(
-        default=1, description="MiB that one unit of the memory resource stands for"
-    )
-    gpu_core_policy: Literal["default", "force", "disable"] = Field(
-        default="default", description="how the limit of cores is enforced"
-    )
-    runtime_class_name: str = Field(default="", description="runtime class that HAMi sets; empty sets none")
-    overwrite_env: bool = Field(default=False, description="whether HAMi hides GPUs from containers that ask for none")
-
-
 class Settings(_Group):
     """All settings of `numafit serve`."""
 
     version: Literal["numafit.io/v1"] = Field(default="numafit.io/v1", description="version of these settings")
     cluster_files: _Paths = Field(default=(), description="files that hold the cluster to serve")
     authority: Literal["self", "hami"] = Field(default="self", description="who owns the accounting of reservations")
-    order: Literal["numafit", "hami"] = Field(default="numafit", description="order in which cards are tried")
     levels_file: Path | None = Field(default=None, description="policy file with the level of each rule")
     refit_token_file: Path | None = Field(default=None, description="file with the token that a device plugin presents")
-    owned_key_writers: _Names = Field(
-        default=(), description="usernames that may change scheduler-owned annotations of a running pod"
-    )
     ready_file: Path | None = Field(default=None, description="file that names both ports once the server answers")
     drain_seconds: Annotated[float, _Number, Field(ge=0, le=300, allow_inf_nan=False)] = Field(
         default=10.0, description="seconds between SIGTERM and the stop, in which requests are still answered"
@@ -143,7 +111,6 @@ class Settings(_Group):
     deadlines: Deadlines = Field(default_factory=Deadlines)
     log: Log = Field(default_factory=Log)
     tls: Tls = Field(default_factory=Tls)
-    hami: Hami = Field(default_factory=Hami)
 
 
 class Described(NamedTuple):
@@ -171,7 +138,7 @@ GROUPS = frozenset(name.split(".")[0] for name in LEAVES if "." in name)
 
 
 def variable(name: str) -> str:
-    """The environment variable of a dotted name: `hami.scheduler_name` is `NUMAFIT_HAMI__SCHEDULER_NAME`."""
+    """The environment variable of a dotted name: `listen.ops_port` is `NUMAFIT_LISTEN__OPS_PORT`."""
     return PREFIX + name.replace(".", "__").upper()
 
 

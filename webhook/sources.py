@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from webhook.cluster.yaml_text import YamlError, parse
 from webhook.settings import GROUPS, LEAVES, PREFIX, VERSION, Settings, variable
+from webhook.yaml_text import YamlError, parse
 
 
 class SettingsError(Exception):

@@ -50,9 +50,7 @@ def open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_the_first_start_makes_a_good_set_that_only_its_owner_can_read(
-    store: DirectoryStore, now: datetime
-) -> None:
+def test_the_first_start_makes_a_good_set_that_only_its_owner_can_read(store: DirectoryStore, now: datetime) -> None:
     store.ensure(now)
     assert examine(read_material(store.directory), store.names, now).defects == ()
     assert _mode(store.directory) == 0o700
@@ -99,9 +97,7 @@ def test_after_a_crash_at_any_write_the_next_start_goes_on_with_what_is_there(
     assert before.items() <= _contents(store.directory).items()
 
 
-def test_after_a_crash_while_a_leaf_is_renewed_the_old_one_is_whole(
-    store: DirectoryStore, now: datetime
-) -> None:
+def test_after_a_crash_while_a_leaf_is_renewed_the_old_one_is_whole(store: DirectoryStore, now: datetime) -> None:
     first = store.ensure(now)
 
     def crash(_path: Path, _content: bytes, _mode: int) -> None:
@@ -257,9 +253,7 @@ def test_a_leaf_of_one_hour_is_served_for_its_hour(store: DirectoryStore, now: d
     assert short.ensure(now + timedelta(minutes=39)).pair != first.pair
 
 
-@pytest.mark.parametrize(
-    ("age", "extra"), [(400 * DAY, ()), (-2 * DAY, ()), (DAY, ("plugin.example.com",))], ids=str
-)
+@pytest.mark.parametrize(("age", "extra"), [(400 * DAY, ()), (-2 * DAY, ()), (DAY, ("plugin.example.com",))], ids=str)
 def test_a_leaf_that_ended_or_lacks_a_name_is_issued_again_for_its_key(
     age: timedelta, extra: tuple[str, ...], store: DirectoryStore, authority: KeyPair, put: Put, now: datetime
 ) -> None:
@@ -288,9 +282,7 @@ def test_a_ca_that_ended_is_explained_and_not_replaced(store: DirectoryStore, no
     assert _contents(store.directory) == before
 
 
-def test_a_leaf_that_ends_with_its_ca_is_not_issued_again_and_again(
-    store: DirectoryStore, now: datetime
-) -> None:
+def test_a_leaf_that_ends_with_its_ca_is_not_issued_again_and_again(store: DirectoryStore, now: datetime) -> None:
     short = replace(store, lifetimes=Lifetimes(ca=10 * DAY, leaf=10 * DAY))
     first = short.ensure(now)
     late = short.ensure(now + 9 * DAY)
@@ -321,9 +313,7 @@ def test_a_mounted_pair_is_served_as_it_is_and_never_issued_again(
     assert not (store.directory / ".lock").exists()
 
 
-def test_a_pair_without_any_ca_is_served(
-    store: DirectoryStore, good: Material, put: Put, now: datetime
-) -> None:
+def test_a_pair_without_any_ca_is_served(store: DirectoryStore, good: Material, put: Put, now: datetime) -> None:
     put(store.directory, replace(good, ca_key=None, ca_cert=None))
     assert store.ensure(now).ca_cert is None
 
@@ -407,8 +397,6 @@ def test_the_published_copy_is_readable_for_all_and_rewritten_only_when_it_diffe
         (b"one", "", "cannot be written: is a directory or a device"),
     ],
 )
-def test_what_cannot_be_published_is_said(
-    content: bytes | None, place: str, text: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_published_is_said(content: bytes | None, place: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match=text):
         publish_ca(content, tmp_path / place)

@@ -140,9 +140,7 @@ def test_what_is_wrong_is_said_with_file_code_and_remedy(
     assert "; " in defects[0].text
 
 
-def test_a_good_set_has_no_defects_and_its_path_ends_at_the_ca(
-    good: Material, names: Names, now: datetime
-) -> None:
+def test_a_good_set_has_no_defects_and_its_path_ends_at_the_ca(good: Material, names: Names, now: datetime) -> None:
     seen = examine(good, names, now)
     assert seen.defects == ()
     assert [certificate.is_ca for certificate in seen.path] == [False, True]
@@ -231,9 +229,9 @@ def test_a_certificate_for_clients_does_not_serve_and_a_wildcard_does(
     wild = odd_certificate(authority, key, "*.numafit-system.svc")
     assert examine(Material(None, authority.certificate, key, wild), names, now).defects == ()
     too_wild = odd_certificate(authority, key, "*.svc")
-    assert [
-        d.code for d in examine(Material(None, authority.certificate, key, too_wild), names, now).defects
-    ] == [Code.NAME_MISSING]
+    assert [d.code for d in examine(Material(None, authority.certificate, key, too_wild), names, now).defects] == [
+        Code.NAME_MISSING
+    ]
 
 
 @pytest.mark.parametrize("key", [RSA_KEY, ED25519_KEY, P384_KEY])

@@ -64,16 +64,12 @@ def test_the_ca_signs_leaves_only_and_the_leaf_serves_only(good: Material) -> No
     ca, leaf = _only(good.ca_cert), _only(good.leaf_cert)
     constraints, usage = x509.BasicConstraints, x509.KeyUsage
     assert ca.extensions.get_extension_for_class(constraints).value == constraints(ca=True, path_length=0)
-    assert leaf.extensions.get_extension_for_class(constraints).value == constraints(
-        ca=False, path_length=None
-    )
+    assert leaf.extensions.get_extension_for_class(constraints).value == constraints(ca=False, path_length=None)
     assert ca.extensions.get_extension_for_class(usage).value.key_cert_sign
     assert not ca.extensions.get_extension_for_class(usage).value.digital_signature
     assert not leaf.extensions.get_extension_for_class(usage).value.key_cert_sign
     assert leaf.extensions.get_extension_for_class(usage).value.digital_signature
-    assert all(
-        c.extensions.get_extension_for_class(e).critical for c in (ca, leaf) for e in (constraints, usage)
-    )
+    assert all(c.extensions.get_extension_for_class(e).critical for c in (ca, leaf) for e in (constraints, usage))
     uses = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(uses) == [ExtendedKeyUsageOID.SERVER_AUTH]
 
@@ -115,9 +111,7 @@ def test_a_leaf_does_not_begin_before_its_ca(now: datetime) -> None:
 
 @pytest.mark.parametrize(("ca", "leaf"), [(DAY, 2 * DAY), (DAY, timedelta(seconds=59)), (DAY, -DAY)])
 def test_lifetimes_that_cannot_be_are_refused(ca: timedelta, leaf: timedelta) -> None:
-    with pytest.raises(
-        ValueError, match="allowed are leaves of 0:01:00 or more that do not outlive their CA"
-    ):
+    with pytest.raises(ValueError, match="allowed are leaves of 0:01:00 or more that do not outlive their CA"):
         Lifetimes(ca, leaf)
 
 

@@ -49,9 +49,7 @@ def _serial(material: Material) -> str:
     return read_certificates(material.leaf_cert or b"")[0].serial
 
 
-def test_what_is_made_at_the_first_start_is_served(
-    store: DirectoryStore, now: datetime, connect: Connect
-) -> None:
+def test_what_is_made_at_the_first_start_is_served(store: DirectoryStore, now: datetime, connect: Connect) -> None:
     serving = ServingContext(store, now)
     ca = (store.directory / File.CA_CERT).read_bytes()
     assert connect(serving.current(), ca, NAME) == (serving.serial, "http/1.1")
@@ -64,9 +62,7 @@ def test_the_time_that_is_passed_in_is_the_only_clock(store: DirectoryStore, now
     assert in_a_year.expires_at == (now.replace(microsecond=0) + 730 * DAY).timestamp()
 
 
-@pytest.mark.parametrize(
-    "kind", ["no CA file", "an intermediate as the CA", "a chain that holds another key"]
-)
+@pytest.mark.parametrize("kind", ["no CA file", "an intermediate as the CA", "a chain that holds another key"])
 def test_what_examination_lets_through_can_be_served(
     kind: str, store: DirectoryStore, spoiler: "Spoiler", put: Put
 ) -> None:
@@ -76,9 +72,7 @@ def test_what_examination_lets_through_can_be_served(
     material = {
         "no CA file": replace(spoiler.new, ca_cert=None),
         "an intermediate as the CA": Material(None, middle.certificate, key, leaf),
-        "a chain that holds another key": replace(
-            spoiler.new, leaf_cert=(spoiler.new.leaf_cert or b"") + make_key()
-        ),
+        "a chain that holds another key": replace(spoiler.new, leaf_cert=(spoiler.new.leaf_cert or b"") + make_key()),
     }[kind]
     put(store.directory, material)
     assert ServingContext(store, spoiler.now).serial == _serial(material)

@@ -9,6 +9,7 @@ import pytest
 
 from policy import keys
 from policy.facts import Facts, Kubelet, Quota, Use
+from policy.hami.request import HamiConfig
 from policy.hami.usage import reserve
 from policy.pod import Pod, read_pod
 from tests.cluster.build import Object, node, placed, pod, quota, reservation
@@ -267,7 +268,7 @@ def test_a_pod_is_read_whole(open_cluster: Open) -> None:
 
 def test_what_the_operator_declares_is_taken_over_at_once(open_cluster: Open) -> None:
     cluster = open_cluster(node(labels={"pool": "a"}))
-    cluster.declare([Declared({"pool": "a"}, Kubelet("restricted"))])
+    cluster.declare([Declared({"pool": "a"}, Kubelet("restricted"))], HamiConfig())
     found = cluster.facts().nodes["gpu-1"].node
     assert found is not None
     assert found.kubelet == Kubelet("restricted")
@@ -276,7 +277,7 @@ def test_what_the_operator_declares_is_taken_over_at_once(open_cluster: Open) ->
 def test_a_commit_after_a_new_declaration_is_outdated(open_cluster: Open) -> None:
     cluster = open_cluster(node(), placed())
     facts = cluster.facts()
-    cluster.declare([Declared({}, Kubelet("restricted"))])
+    cluster.declare([Declared({}, Kubelet("restricted"))], HamiConfig())
     assert isinstance(move(cluster, held(cluster), facts), Outdated)
 
 

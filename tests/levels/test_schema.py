@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from policy.admission.table import BY_CODE
 from tests.levels.texts import BAD, GOOD, HEAD, Bad
-from webhook.cluster.yaml_text import parse
+from webhook.yaml_text import parse
 from webhook.levels.document import Document
 from webhook.levels.reading import read
 from webhook.levels.schema import DIALECT, printed, schema

@@ -23,7 +23,7 @@ def test_without_any_source_everything_has_its_default() -> None:
     assert loaded.settings == Settings()
     assert set(loaded.sources.values()) == {"default"}
     assert (loaded.settings.listen.port, loaded.settings.listen.ops_port) == (9443, 8080)
-    assert loaded.settings.hami.scheduler_name == "hami-scheduler"
+    assert loaded.settings.tls.service_name == "numafit"
 
 
 def test_a_flag_wins_over_the_environment_that_over_the_file_and_each_says_so(file: Path) -> None:
@@ -32,11 +32,11 @@ def test_a_flag_wins_over_the_environment_that_over_the_file_and_each_says_so(fi
     loaded = load(file, environ, {"listen.port": 3, "listen.host": None})
     assert loaded.settings.listen.model_dump() == {"host": "a", "port": 3, "ops_port": 2}
     assert loaded.settings.drain_seconds == 1.0
-    assert {name: loaded.sources[name] for name in ("listen.port", "listen.ops_port", "listen.host", "order")} == {
+    assert {name: loaded.sources[name] for name in ("listen.port", "listen.ops_port", "listen.host", "authority")} == {
         "listen.port": "flag",
         "listen.ops_port": "environment NUMAFIT_LISTEN__OPS_PORT",
         "listen.host": f"file {file}",
-        "order": "default",
+        "authority": "default",
     }
 
 
@@ -44,7 +44,6 @@ def test_a_flag_wins_over_the_environment_that_over_the_file_and_each_says_so(fi
     ("name", "text", "value"),
     [
         ("NUMAFIT_CLUSTER_FILES", "a.json, b.yaml,", (Path("a.json"), Path("b.yaml"))),
-        ("NUMAFIT_OWNED_KEY_WRITERS", "system:serviceaccount:hami:sched", ("system:serviceaccount:hami:sched",)),
         ("NUMAFIT_DRAIN_SECONDS", "2.5", 2.5),
         ("NUMAFIT_AUTHORITY", "hami", "hami"),
         ("NUMAFIT_READY_FILE", "/run/ready", Path("/run/ready")),
@@ -56,17 +55,17 @@ def test_the_environment_sets_lists_numbers_words_and_paths(name: str, text: str
 
 
 def test_nested_settings_have_two_underscores() -> None:
-    environ = {"NUMAFIT_HAMI__SCHEDULER_NAME": "x", "NUMAFIT_HAMI__OVERWRITE_ENV": "true"}
-    hami = load(None, environ, {}).settings.hami
-    assert (hami.scheduler_name, hami.overwrite_env) == ("x", True)
+    environ = {"NUMAFIT_TLS__SERVICE_NAME": "x", "NUMAFIT_LIMITS__IN_FLIGHT": "8"}
+    settings = load(None, environ, {}).settings
+    assert (settings.tls.service_name, settings.limits.in_flight) == ("x", 8)
 
 
 @pytest.mark.parametrize(
     ("environ", "mistake"),
     [
         (
-            {"NUMAFIT_HAMI__SHEDULER_NAME": "x"},
-            "NUMAFIT_HAMI__SHEDULER_NAME in the environment is no setting; did you mean NUMAFIT_HAMI__SCHEDULER_NAME?",
+            {"NUMAFIT_TLS__SERVISE_NAME": "x"},
+            "NUMAFIT_TLS__SERVISE_NAME in the environment is no setting; did you mean NUMAFIT_TLS__SERVICE_NAME?",
         ),
         (
             {"NUMAFIT_LISTEN_PORT": "1"},
@@ -113,12 +112,12 @@ def test_a_wrong_variable_is_refused(environ: dict[str, str], mistake: str) -> N
         ("version: v2\n", "version is 'v2' (file {file}): Input should be 'numafit.io/v1'"),
         (VERSION + "drain_second: 1\n", "drain_second in file {file} is no setting; did you mean drain_seconds?"),
         (
-            VERSION + "hami: {sheduler_name: 1}\n",
-            "hami.sheduler_name in file {file} is no setting; did you mean hami.scheduler_name?",
+            VERSION + "tls: {servise_name: 1}\n",
+            "tls.servise_name in file {file} is no setting; did you mean tls.service_name?",
         ),
         (
-            VERSION + "hami.scheduler: x\n",
-            "hami.scheduler in file {file} is no setting; did you mean hami.scheduler_name?",
+            VERSION + "tls.service: x\n",
+            "tls.service in file {file} is no setting; did you mean tls.service_name?",
         ),
         (VERSION + "listen: 9443\n", "listen in {file} is 9443; it must be a mapping of settings"),
         (VERSION + "limits: {threads: true}\n", "limits.threads is True (file {file}): Input should be a number"),
@@ -131,8 +130,8 @@ def test_a_wrong_variable_is_refused(environ: dict[str, str], mistake: str) -> N
             "limits.threads is {{'a': 1}} (file {file}): Input should be a valid integer",
         ),
         (
-            VERSION + "hami: {scheduler_name: 5}\n",
-            "hami.scheduler_name is 5 (file {file}): Input should be a valid string",
+            VERSION + "tls: {service_name: 5}\n",
+            "tls.service_name is 5 (file {file}): Input should be a valid string",
         ),
         (
             VERSION + "cluster_files: [a, 5]\n",

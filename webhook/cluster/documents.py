@@ -69,8 +69,8 @@ def parse(data: bytes, name: str) -> list[Any]:
 
 
 def _yaml(text: str, name: str) -> list[Any]:
-    from webhook.cluster.yaml_text import YamlError  # noqa: PLC0415 - JSON needs no YAML library
-    from webhook.cluster.yaml_text import parse as parse_yaml  # noqa: PLC0415 - the same
+    from webhook.yaml_text import YamlError  # noqa: PLC0415 - JSON needs no YAML library
+    from webhook.yaml_text import parse as parse_yaml  # noqa: PLC0415 - the same
 
     try:
         found = [document for document in parse_yaml(text) if document is not None]

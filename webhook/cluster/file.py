@@ -89,10 +89,10 @@ class FileCluster:
         """Never: a file is as old as it says, and nobody waits for a newer one."""
         return False
 
-    def declare(self, declared: Sequence[Declared]) -> None:
-        """Take over what the operator says of kubelets (see `Cluster`)."""
+    def declare(self, declared: Sequence[Declared], config: HamiConfig) -> None:
+        """Take over what the operator says (see `Cluster`)."""
         with self._lock:
-            self._declared = declared
+            self._declared, self._config = declared, config
             self._read()
 
     def pod(self, namespace: str, name: str) -> Pod | None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from policy.facts import Facts, Kubelet, Reservation
+from policy.hami.request import HamiConfig
 from policy.pod import Pod
 
 
@@ -148,8 +149,8 @@ class Cluster(Protocol):
     def is_stale(self, max_age: float) -> bool:
         """Tell whether the facts are older than ``max_age`` seconds; those of a file never are."""
 
-    def declare(self, declared: Sequence[Declared]) -> None:
-        """Take over what the operator says of kubelets, in the place of what was said before."""
+    def declare(self, declared: Sequence[Declared], config: HamiConfig) -> None:
+        """Take over what the operator says of kubelets and of HAMi, in the place of what was said before."""
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         """Read one pod anew, past the facts; None if it does not exist.

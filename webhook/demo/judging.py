@@ -11,9 +11,9 @@ import jsonpatch
 import yaml
 
 from webhook.cli.errors import OutsideError
-from webhook.cluster.yaml_text import parse
 from webhook.demo.client import Client, patch_of
 from webhook.demo.stage import Stage
+from webhook.yaml_text import parse
 
 HERE: Final = Path(__file__).parent
 

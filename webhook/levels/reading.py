@@ -11,10 +11,10 @@ from pydantic_core import ErrorDetails
 
 from certs.files import read_whole
 from policy.hami.errors import shown
-from webhook.cluster.yaml_text import YamlError, parse
 from webhook.levels.document import Document
 from webhook.levels.groups import Group
 from webhook.levels.values import MEANING, nearest
+from webhook.yaml_text import YamlError, parse
 
 _Place = tuple[int | str, ...]
 
