@@ -13,8 +13,8 @@ import msgspec
 
 from policy.hami.errors import shown
 from webhook.cli.positions import Lines
-from webhook.cluster.yaml_text import YamlError
-from webhook.cluster.yaml_text import parse as parse_yaml
+from webhook.yaml_text import YamlError
+from webhook.yaml_text import parse as parse_yaml
 
 STDIN: Final = "-"
 ENDINGS: Final = (".yaml", ".yml", ".json")
@@ -142,7 +142,7 @@ def _parsed(text: str, name: str) -> tuple[list[Any], bool]:
 def _json_place(text: str, error: Exception) -> str:
     found = _BYTE.search(str(error))
     line = text.encode()[: int(found[1])].count(b"\n") + 1 if found else 1
-    return f"line {line}: {'nested too deeply' if isinstance(error, RecursionError) else error}"
+    return f"{'nested too deeply' if isinstance(error, RecursionError) else error}, line {line}"
 
 
 def _broken(text: str, name: str, error: ValueError) -> Note:

@@ -29,7 +29,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
             "numafit snapshot --context staging --redact",
         ],
         "Write what numafit reads of a cluster: nodes, pods, quotas, namespaces and node topologies. --redact leaves "
-        "out everything that numafit does not read (docs/embedded.md lists what stays), so that it can be shared; names "
+        "out everything that numafit does not read (docs/embedded.md lists what stays), so it can be shared; names "
         "stay. Exit code 3: the cluster cannot be reached.",
     ),
 )
