@@ -33,14 +33,14 @@ def demo(step: Annotated[bool, typer.Option("--step", help="wait for Enter befor
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
-        tell(Stage(sys.stdout, _wait if step else lambda: None))
+        tell(Stage(sys.stdout, _wait if step else lambda _: None))
     except KeyboardInterrupt:
         screen.say("interrupted: the server is stopped, its files are removed")
         raise
     screen.say(f"\ndone in {time.monotonic() - started:.1f} s: the server is stopped, its files are removed")
 
 
-def _wait() -> None:
-    sys.stderr.write("\n   press Enter ")
+def _wait(number: int) -> None:
+    sys.stderr.write(f"\n   press Enter for step {number} ")
     sys.stderr.flush()
     sys.stdin.readline()

@@ -5,8 +5,10 @@ import json
 import ssl
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from types import MappingProxyType
 from typing import Any, Final
 
 from policy.keys import NVIDIA
@@ -14,31 +16,26 @@ from webhook.cli.errors import OutsideError
 from webhook.demo.process import Running
 
 TIMEOUT_SECONDS: Final = 10.0
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Client:
-    """One keep-alive connection to the operations, one to health and metrics."""
+    """Makes a connection for each request, as device plugins do: between two steps a reader may take any time."""
 
     def __init__(self, server: Running) -> None:
-        trust = ssl.create_default_context(cafile=server.trust)
-        self._operations = HTTPSConnection("localhost", server.port, timeout=TIMEOUT_SECONDS, context=trust)
-        self._ops = HTTPConnection("127.0.0.1", server.ops_port, timeout=TIMEOUT_SECONDS)
-        self._token = server.token
-
-    def close(self) -> None:
-        """Let go of both connections."""
-        self._operations.close()
-        self._ops.close()
+        self._server = server
+        self._trust = ssl.create_default_context(cafile=server.trust)
 
     def connect(self) -> tuple[str, str]:
-        """Make the TLS connection; return its version and who issued the certificate that was verified."""
-        try:
-            self._operations.connect()
-        except OSError as error:
-            raise OutsideError(f"the server of the demo cannot be reached over TLS: {error}") from None
-        certificate: Any = self._operations.sock.getpeercert()
-        names = dict(part[0] for part in certificate["issuer"])
-        return str(self._operations.sock.version()), names["commonName"]
+        """Connect over TLS; return its version and who issued the certificate that was verified."""
+        with closing(self._operations()) as connection:
+            try:
+                connection.connect()
+            except OSError as error:
+                raise OutsideError(f"the server of the demo cannot be reached over TLS: {error}") from None
+            certificate: Any = connection.sock.getpeercert()
+            names = dict(part[0] for part in certificate["issuer"])
+            return str(connection.sock.version()), names["commonName"]
 
     def review(self, pod: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask for admission as the API server does when a user creates ``pod``; return the response."""
@@ -79,29 +76,34 @@ class Client:
             "deviceType": NVIDIA,
             "allowedDeviceUUIDs": list(allowed),
         }
-        return self._post("/refit", request, {"Authorization": f"Bearer {self._token}"})
+        return self._post("/refit", request, {"Authorization": f"Bearer {self._server.token}"})
 
     def metrics(self) -> list[str]:
         """The lines of the metrics page."""
-        return self._exchange(self._ops, "GET", "/metrics").decode().splitlines()
+        plain = HTTPConnection("127.0.0.1", self._server.ops_port, timeout=TIMEOUT_SECONDS)
+        return _exchange(plain, "GET", "/metrics").decode().splitlines()
 
-    def _post(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        sent = {"Content-Type": "application/json", **(headers or {})}
-        return dict(json.loads(self._exchange(self._operations, "POST", path, json.dumps(body), sent)))
+    def _post(self, path: str, body: object, headers: Mapping[str, str] = NO_HEADERS) -> dict[str, Any]:
+        sent = {"Content-Type": "application/json", **headers}
+        return dict(json.loads(_exchange(self._operations(), "POST", path, json.dumps(body), sent)))
 
-    @staticmethod
-    def _exchange(
-        connection: HTTPConnection, method: str, path: str, body: str | None = None, headers: Mapping[str, str] = {}
-    ) -> bytes:
+    def _operations(self) -> HTTPSConnection:
+        return HTTPSConnection("localhost", self._server.port, timeout=TIMEOUT_SECONDS, context=self._trust)
+
+
+def _exchange(
+    connection: HTTPConnection, method: str, path: str, body: str = "", headers: Mapping[str, str] = NO_HEADERS
+) -> bytes:
+    with closing(connection):
         try:
             connection.request(method, path, body, dict(headers))
             answer = connection.getresponse()
             said = answer.read()
         except (OSError, HTTPException) as error:
             raise OutsideError(f"{method} {path} got no answer from the server of the demo: {error!r}") from None
-        if answer.status != HTTPStatus.OK:
-            raise OutsideError(f"{method} {path} got HTTP {answer.status} from the server of the demo: {said[:200]!r}")
-        return said
+    if answer.status != HTTPStatus.OK:
+        raise OutsideError(f"{method} {path} got HTTP {answer.status} from the server of the demo: {said[:200]!r}")
+    return said
 
 
 def patch_of(response: Mapping[str, Any]) -> list[Any]:

@@ -22,8 +22,8 @@ class Stage:
         width: columns for what is shown.
     """
 
-    def __init__(self, out: TextIO, before_step: Callable[[], None]) -> None:
-        """Write to ``out``, and call ``before_step`` before each step."""
+    def __init__(self, out: TextIO, before_step: Callable[[int], None]) -> None:
+        """Write to ``out``, and call ``before_step`` with the number of each step before it."""
         is_terminal = out.isatty()
         self._out = out
         self._before_step = before_step
@@ -47,8 +47,8 @@ class Stage:
 
     def step(self, title: str, why: str) -> None:
         """Begin the next step. ``why`` says in two lines at most why anybody would care."""
-        self._before_step()
         self._steps += 1
+        self._before_step(self._steps)
         self.title(f"\n{self._steps}. {title}")
         self.tell(why)
         self.said("")

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +31,8 @@ def tell(stage: Stage) -> None:
         OutsideError: the server did not do its part.
     """
     stage.title("numafit: judges GPU pods, and keeps their reservation on the card that kubelet hands over")
-    with running(CLUSTER, LEVELS) as server, closing(Client(server)) as client:
+    with running(CLUSTER, LEVELS) as server:
+        client = Client(server)
         _opening(server, client, stage)
         show_refused(client, stage)
         show_warned(client, stage)
