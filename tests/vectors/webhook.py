@@ -11,6 +11,7 @@ from policy.hami.request import HamiConfig
 from policy.keys import INJECTED, JUDGED
 from policy.pod import read_pod
 from tests.vectors.admission import pod_object
+from tests.vectors.classes import means
 from tests.vectors.runner import Answer, Vector
 
 WRITERS: Final = frozenset(
@@ -18,18 +19,6 @@ WRITERS: Final = frozenset(
     for namespace in ("kube-system", "hami-system")
     for name in ("hami-scheduler", "hami-device-plugin")
 )
-
-CLASSES: Final = {
-    "no_containers": "no-containers",
-    "protected_annotation": "forged-reservation",
-    "invalid_numa_alignment": "alignment-unknown",
-    "invalid_weights": "weights-malformed",
-    "privileged": "privileged-gpu",
-    "node": "node-name-preset",
-    "quota": "quota-never-fits quota-full",
-    "invalid_request": "quantity-not-whole cores-out-of-range percent-out-of-range",
-}
-"""The beginning of a class of the collection -> numafit's codes for it."""
 
 _MARKS: Final = tuple(f"/metadata/annotations/{key.replace('/', '~1')}" for key in (INJECTED, JUDGED))
 
@@ -40,7 +29,8 @@ def _decide(vector: Vector) -> object:
     answer: dict[str, object] = {"allowed": verdict.allowed}
     wanted = vector.expected.get("deny_class") if isinstance(vector.expected, dict) else None
     if wanted is not None:
-        answer["deny_class"] = wanted if _is_of_class(verdict, wanted) else [f.code for f in verdict.refusals]
+        codes = [finding.code for finding in verdict.refusals]
+        answer["deny_class"] = wanted if means(wanted, codes) else codes
     sets = {operation["path"]: operation["value"] for operation in verdict.filled.operations}
     answer["patch"] = sets or None
     own = {path: value for path, value in sets.items() if not path.startswith(_MARKS)}
@@ -71,11 +61,6 @@ def _facts(quota: Mapping[str, Any] | None) -> Facts | None:
     facts = gather([Node("unread", problem="no cards are given")], [], {"default": limits}, {}, 0.0)
     held = Use(0, memory.get("used", 0), cores.get("used", 0))
     return Facts(facts.nodes, {}, facts.inventory, facts.quotas, {"default": held}, {}, 0.0)
-
-
-def _is_of_class(verdict: Verdict, wanted: str) -> bool:
-    codes = next((codes for start, codes in CLASSES.items() if wanted.startswith(start)), "")
-    return any(finding.code in codes.split() for finding in verdict.refusals)
 
 
 ANSWERS: Final[dict[str, Answer]] = {"webhook.decision": _decide}
