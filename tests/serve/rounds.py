@@ -29,6 +29,9 @@ NODES: Final = {
 }
 """Node -> its cards and their NUMA nodes."""
 
+SELECTED: Final = {"none": "none"}
+"""The label by which the pods of recorded admission reviews select nodes."""
+
 UNHEALTHY: Final = "GPU-60b27f94-d3a8-41e4-9276-95b483e7b1ad"
 CORDONED: Final = "GPU-71c380a5-e4b9-42f5-8387-a6c594f8c2be"
 IN_MIG_MODE: Final = "GPU-93e5a2c7-06db-4417-85a9-c8e7b61ae4d0"
@@ -124,7 +127,8 @@ def _node(name: str) -> Mapping[str, Any]:
         }
         for index, (uuid, numa) in enumerate(NODES[name])
     ]
-    return _object("Node", {"name": name, "annotations": {REGISTER: json.dumps(register), CORDON: CORDONED}})
+    annotations = {REGISTER: json.dumps(register), CORDON: CORDONED}
+    return _object("Node", {"name": name, "labels": SELECTED, "annotations": annotations})
 
 
 def _pod(uid: str, annotations: Mapping[str, str | None]) -> Mapping[str, Any]:
