@@ -251,3 +251,30 @@ def test_a_server_that_does_not_start_says_why_and_leaves_nothing(
     with pytest.raises(OutsideError, match=r"did not start \(exit code 3\): .*no-such-file\.json"):
         running(tmp_path / "no-such-file.json", ROOT / "webhook/demo/levels.yaml").__enter__()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_without_a_place_for_its_files_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+
+    with pytest.raises(OutsideError, match=r"needs a directory for its files, say in TMPDIR which: .*missing"):
+        running(ROOT / "webhook/demo/cluster.json", ROOT / "webhook/demo/levels.yaml").__enter__()
+
+
+def test_the_output_in_the_documentation_is_what_the_demo_shows(told: Piped) -> None:
+    documented = (ROOT / "docs/demo.md").read_text(encoding="utf-8").partition("```\n")[2].partition("```\n")[0]
+
+    assert without_what_varies(documented) == without_what_varies(told.out)
+
+
+def without_what_varies(text: str) -> str:
+    """With words for ports, times, UIDs, the hash of the policy file and where the command is, and folds undone."""
+    for varies, word in {
+        r"port \d+": "PORT",
+        r"\d{4}-\d\d-\d\dT[\d:.]+Z": "TIME",
+        r"uid=[0-9a-f-]{36}": "UID",
+        r"ms=[\d.]+": "MS",
+        r"judged: [0-9a-f]{12}": "JUDGED",
+        r"\S*numafit (?=review|explain|serve)": "numafit ",
+    }.items():
+        text = re.sub(varies, word, text)
+    return " ".join(text.split())

@@ -62,9 +62,9 @@ def running(cluster: Path, levels: Path) -> Iterator[Running]:
     """Serve ``cluster`` and the policy file ``levels`` until the block ends, however it ends.
 
     Raises:
-        OutsideError: the server does not start.
+        OutsideError: there is no room for its files, or it does not start.
     """
-    directory = Path(tempfile.mkdtemp(prefix="numafit-demo-"))
+    directory = _new_directory()
     process = None
     try:
         token = secrets.token_urlsafe()
@@ -78,6 +78,13 @@ def running(cluster: Path, levels: Path) -> Iterator[Running]:
             _stop(process)
         shutil.rmtree(directory)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _new_directory() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="numafit-demo-"))
+    except OSError as error:
+        raise OutsideError(f"the demo needs a directory for its files, say in TMPDIR which: {error}") from None
 
 
 def _start(directory: Path, cluster: Path, levels: Path) -> subprocess.Popen[bytes]:
