@@ -1,12 +1,14 @@
 """`numafit codes`, and the document that is made of it."""
 
 import json
+import re
 
 import pytest
 
 from policy.admission.table import RULES
 from policy.hami import reasons
 from tests.cli.conftest import ROOT, Numafit
+from webhook.cli import COMMANDS
 from webhook.cli.catalogue import CARD_WORDS
 from webhook.refit import ALL_CODES
 
@@ -21,6 +23,21 @@ def test_every_code_is_listed_once_and_says_what_it_means(numafit: Numafit) -> N
     assert len({one["code"] for one in listed}) == len(listed)
     assert all(one["meaning"] for one in listed)
     assert all(one["remedy"] for one in listed if one["source"] == "admission")
+
+
+def test_the_guide_to_admission_speaks_of_every_rule_and_of_no_other() -> None:
+    guide = (ROOT / "docs" / "admission.md").read_text()
+    table = guide[guide.index("## The combination table") : guide.index("## Defaults")]
+    named = {code for row in table.splitlines() if row.startswith("| ") for code in re.findall("`([a-z-]+…?)`", row)}
+    families = tuple(code.removesuffix("…") for code in named if code.endswith("…"))
+    rules = {rule.code for rule in RULES}
+    assert {code for code in named if code not in rules and not code.endswith("…")} == set()
+    assert {code for code in rules - named if not code.startswith(families)} == set()
+
+
+def test_the_guide_to_commands_speaks_of_every_command() -> None:
+    guide = (ROOT / "docs" / "commands.md").read_text()
+    assert re.findall(r"(?m)^\| `(\w+)", guide.split("## What all have in common", maxsplit=1)[0]) == list(COMMANDS)
 
 
 def test_every_word_of_hami_for_a_card_has_a_meaning() -> None:

@@ -63,6 +63,13 @@ def test_levels_are_shown_as_they_hold_in_a_namespace(
     assert (document["defaultAlignment"], document["optedOut"]) == (alignment, opted_out)
 
 
+def test_the_policy_file_of_the_server_is_the_one_in_force(
+    numafit: Numafit, levels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMAFIT_LEVELS_FILE", str(levels))
+    assert json.loads(numafit("levels", "show", "-o", "json").out)["levels"]["pin-blank"] == "audit"
+
+
 def test_the_table_names_the_built_in_level_where_it_differs(numafit: Numafit, levels: Path) -> None:
     lines = [line.split() for line in numafit("levels", "show", levels).out.splitlines()]
     assert ["pin-blank", "audit", "warn"] in lines

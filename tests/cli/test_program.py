@@ -169,10 +169,12 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_an_interrupt_is_no_traceback(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pod.yaml")
     command = [*PROGRAM, "review", str(tmp_path / "pod.yaml")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as started:
-        with (tmp_path / "pod.yaml").open("wb"):  # returns once the command has it open and waits for its content
-            started.send_signal(signal.SIGINT)
-            out, err = started.communicate(timeout=60)
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as started,
+        (tmp_path / "pod.yaml").open("wb"),  # returns once the command has it open, and waits for its content
+    ):
+        started.send_signal(signal.SIGINT)
+        out, err = started.communicate(timeout=60)
     assert (started.returncode, out, err) == (130, b"", b"")
 
 

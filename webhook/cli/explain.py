@@ -16,7 +16,7 @@ from webhook.cli.errors import InputError
 from webhook.cli.examples import beginning_with
 from webhook.cli.explained import Explained, as_json, write_text
 from webhook.cli.explaining import Subject, as_new, explain
-from webhook.cli.inputs import read_cluster, read_levels
+from webhook.cli.inputs import Levels, read_cluster, read_levels
 from webhook.cli.manifests import STDIN, Document, read
 from webhook.cli.screen import Form
 from webhook.cli.templates import workloads
@@ -44,7 +44,7 @@ def command(
     cluster: Annotated[list[Path], typer.Option(metavar="FILE", help="the cluster")],
     node: Annotated[str, typer.Option(help="tell of this node only")] = "",
     output: Annotated[Form, typer.Option("--output", "-o", help="for people or for programs")] = Form.TABLE,
-    levels: Annotated[Path | None, typer.Option(metavar="FILE", help="the policy file")] = None,
+    levels: Levels = None,
     order: Annotated[Order | None, typer.Option(help="who decides between equal cards; else the policy file")] = None,
 ) -> None:
     """Explain pods."""

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Final
+
+import typer
 
 from policy.facts import Facts
 from webhook.cli import screen
@@ -11,6 +14,14 @@ from webhook.cluster.interface import UnreadableFileError
 from webhook.levels.document import Document
 from webhook.levels.file import LevelsFile
 from webhook.levels.reading import LevelsError, load
+
+LEVELS_VARIABLE: Final = "NUMAFIT_LEVELS_FILE"
+
+
+Levels = Annotated[
+    Path | None, typer.Option("--levels", metavar="FILE", envvar=LEVELS_VARIABLE, help="the policy file")
+]
+"""The option that names a policy file; the variable is the server's setting."""
 
 
 def read_levels(path: Path | None) -> LevelsFile:

@@ -13,7 +13,7 @@ from policy.admission.table import BY_CODE
 from webhook.cli import screen
 from webhook.cli.errors import FINDINGS
 from webhook.cli.examples import beginning_with
-from webhook.cli.inputs import read_levels
+from webhook.cli.inputs import LEVELS_VARIABLE, read_levels
 from webhook.cli.screen import Form
 
 app = typer.Typer(
@@ -50,7 +50,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="the policy 
     ),
 )
 def show(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="the policy file")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", envvar=LEVELS_VARIABLE, help="the policy file")] = None,
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="the namespace")] = "default",
     output: Annotated[Form, typer.Option("--output", "-o", help="for people or for programs")] = Form.TABLE,
 ) -> None:

@@ -13,7 +13,7 @@ from policy.admission.finding import Level
 from webhook.cli import screen
 from webhook.cli.errors import FINDINGS, USAGE
 from webhook.cli.examples import beginning_with
-from webhook.cli.inputs import read_facts, read_levels
+from webhook.cli.inputs import Levels, read_facts, read_levels
 from webhook.cli.judging import Judge, Judged
 from webhook.cli.junit import write_junit
 from webhook.cli.manifests import Cause, Document, Note, read
@@ -61,9 +61,9 @@ _WRITERS: Final[Mapping[Report, Callable[[Review, TextIO], None]]] = {
     )
 )
 def review(  # noqa: PLR0913, PLR0917 - one parameter for each flag
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="files, directories, - for stdin")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="files, directories, - for stdin")],
     cluster: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="the cluster that they are for")] = None,
-    levels: Annotated[Path | None, typer.Option(metavar="FILE", help="the policy file")] = None,
+    levels: Levels = None,
     output: Annotated[Report, typer.Option("--output", "-o", help="form of the findings")] = Report.TABLE,
     show: Annotated[bool, typer.Option("--show", help="print the manifests as stored, findings on stderr")] = False,
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="of manifests that name none")] = "default",

@@ -12,7 +12,7 @@ import typer
 from webhook.cli import screen
 from webhook.cli.errors import InputError, OutsideError
 from webhook.cli.examples import beginning_with
-from webhook.cli.inputs import read_cluster, read_levels
+from webhook.cli.inputs import Levels, read_cluster, read_levels
 from webhook.cluster import snapshot
 from webhook.cluster.interface import UnreachableError
 from webhook.levels.document import Document
@@ -39,9 +39,7 @@ def command(
     kubeconfig: Annotated[Path | None, typer.Option(metavar="FILE", help="else KUBECONFIG or the pod's own")] = None,
     context: Annotated[str | None, typer.Option(help="context of the kubeconfig")] = None,
     source: Annotated[list[Path] | None, typer.Option("--from", metavar="FILE", help="files, not a cluster")] = None,
-    levels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="keep labels that this policy file asks for")
-    ] = None,
+    levels: Levels = None,
 ) -> None:
     """Write a snapshot."""
     if source and (kubeconfig or context):
