@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 10
@@ -57,7 +58,7 @@ class Server:
                     self.log.append(line.rstrip("\n"))
                     self._written.notify_all()
 
-    def wait_until_up(self) -> "Server":
+    def wait_until_up(self) -> Self:
         self.line("serving operations")
         return self
 
