@@ -197,11 +197,18 @@ class Kind:
         sample: one of them.
         names: all of them.
         numa_sizes: NUMA node -> how many cards it holds.
+        labelled: label and its value -> the names of those that carry it.
     """
 
     sample: Node
     names: tuple[str, ...]
     numa_sizes: Mapping[int, int]
+    labelled: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+
+    def selected(self, selector: Mapping[str, str]) -> tuple[str, ...]:
+        """The nodes among which all are that carry the labels of ``selector``: those with the rarest of them."""
+        found = [self.labelled.get(label, ()) for label in selector.items()]
+        return min(found, key=len, default=self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +241,15 @@ def take_inventory(nodes: Iterable[Node]) -> Inventory:
 
 
 def _kind(alike: list[Node]) -> Kind:
+    by_label: dict[tuple[str, str], list[str]] = {}
+    for node in alike:
+        for label in node.labels.items():
+            by_label.setdefault(label, []).append(node.name)
     return Kind(
         sample=alike[0],
         names=tuple(node.name for node in alike),
         numa_sizes=Counter(card.numa for card in alike[0].cards),
+        labelled={label: tuple(names) for label, names in by_label.items()},
     )
 
 

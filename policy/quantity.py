@@ -30,13 +30,13 @@ _EXPONENT_LIMIT: Final = 40
 
 def parse(value: object) -> Fraction | None:
     """Return the exact amount of ``value`` (text or a JSON number), None if it is no quantity."""
+    if isinstance(value, str):
+        return _parse_text(value)
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
         return Fraction(value) if abs(value) < _TOO_LARGE else None
-    if isinstance(value, float):
-        value = format(Decimal(repr(value)), "f")
-    return _parse_text(value) if isinstance(value, str) else None
+    return _parse_text(format(Decimal(repr(value)), "f")) if isinstance(value, float) else None
 
 
 def whole(value: object) -> int | None:

@@ -29,7 +29,7 @@ def alignment_on_mig(case: Case) -> str | None:
 
 
 def _mig_resource(pod: Pod) -> str | None:
-    named = (name for container in pod.containers for name in (*container.limits, *container.requests))
+    named = {name for container in pod.containers for name in (*container.limits, *container.requests)}
     return min((name for name in named if name.startswith(_MIG_RESOURCE)), default=None)
 
 
@@ -66,7 +66,7 @@ def has_whole_cpus(container: Container) -> bool:
 
 def is_guaranteed(container: Container) -> bool:
     """Tell whether cpu and memory have limits, and requests that are equal or left out (Kubernetes: QoS classes)."""
-    return all(_limits_equal_requests(container, name) for name in ("cpu", "memory"))
+    return _limits_equal_requests(container, "cpu") and _limits_equal_requests(container, "memory")
 
 
 def _limits_equal_requests(container: Container, name: str) -> bool:
@@ -74,7 +74,8 @@ def _limits_equal_requests(container: Container, name: str) -> bool:
     if limit is None:
         return False
     amount = parse(limit)
-    return amount is not None and amount > 0 and (request is None or request == limit or parse(request) == amount)
+    positive = amount is not None and amount.numerator > 0  # Fraction's own comparison costs as much as ten rules
+    return positive and (request is None or request == limit or parse(request) == amount)
 
 
 def alignment_with_gpu_init(case: Case) -> str | None:
@@ -116,7 +117,7 @@ def bind_without_effect(case: Case) -> str | None:
 
 def visible_devices_env(case: Case) -> str | None:
     """A GPU container sets `NVIDIA_VISIBLE_DEVICES` itself, which wins over what the device plugin sets."""
-    found = next((gpu for gpu in case.gpus if _sets_visible_devices(gpu)), None)
+    found = next(filter(_sets_visible_devices, case.gpus), None)
     if found is None:
         return None
     name = quoted(found.container.name)
@@ -124,7 +125,7 @@ def visible_devices_env(case: Case) -> str | None:
 
 
 def _sets_visible_devices(gpu: GpuContainer) -> bool:
-    return any(entry.get("name") == "NVIDIA_VISIBLE_DEVICES" for entry in gpu.container.env)
+    return "NVIDIA_VISIBLE_DEVICES" in [entry.get("name") for entry in gpu.container.env]
 
 
 def is_foreign(case: Case) -> bool:

@@ -1,6 +1,5 @@
 """Rules about the amounts of GPU resources (HAMi reads them as policy/hami/request.py says)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,19 +9,14 @@ from policy.admission.spelling import quoted
 from policy.facts import NOTHING, Use
 from policy.hami.golang import MAX_INT32
 from policy.pod import Container, Phase
-from policy.quantity import parse, whole
+from policy.quantity import whole
 
 _PERCENT: Final = range(101)
 
 
-def _asked(case: Case, resource: str) -> Iterator[tuple[Container, object]]:
+def _asked(case: Case, resource: str) -> list[tuple[Container, object]]:
     """Every container that names ``resource``, once for its limits and once for its requests where they differ."""
-    for container in case.pod.containers:
-        limit, request = container.limits.get(resource), container.requests.get(resource)
-        if limit is not None:
-            yield container, limit
-        if request is not None and request != limit:
-            yield container, request
+    return [(ask.container, ask.value) for ask in case.asks if ask.resource == resource]
 
 
 def _says(container: Container, resource: str, value: object) -> str:
@@ -54,7 +48,7 @@ def quantity_not_whole(case: Case) -> str | None:
     """
     hami = case.operator.hami
     largest = {hami.count: MAX_INT32, hami.memory: MAX_INT32 // max(hami.memory_factor, 1)}
-    for resource in (hami.count, hami.memory, hami.percent, hami.cores, hami.priority):
+    for resource in hami.resources:
         for container, value in _asked(case, resource):
             number = whole(value)
             if number is None:
@@ -76,7 +70,7 @@ def memory_given_twice(case: Case) -> str | None:
 
 
 def _with_zero(case: Case, resource: str) -> Container | None:
-    return next((container for container, value in _asked(case, resource) if parse(value) == 0), None)
+    return next((container for container, value in _asked(case, resource) if whole(value) == 0), None)
 
 
 def count_zero(case: Case) -> str | None:

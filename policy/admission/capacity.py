@@ -98,7 +98,7 @@ def every_reachable(case: Case, test: Callable[[Spot], bool]) -> bool:
     A node whose cards could not be read may be one that it fails on.
     """
     room = case.room
-    return bool(room.reachable) and not room.has_unread_nodes and all(test(spot) for spot in room.reachable)
+    return bool(room.reachable) and not room.has_unread_nodes and all(map(test, room.reachable))
 
 
 def _too_small(case: Case) -> Callable[[Spot], bool]:

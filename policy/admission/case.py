@@ -1,10 +1,11 @@
 """A pod with everything that the rules ask of it, read once (docs/admission.md, "Words")."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from policy import keys
-from policy.admission.room import Room
+from policy.admission.room import Room, survey
 from policy.facts import Facts
 from policy.hami.annotations import go_bool, items
 from policy.hami.golang import trim
@@ -57,6 +58,24 @@ class GpuContainer:
     cores: int
 
 
+class Ask(NamedTuple):
+    """A quantity of a GPU resource as a container writes it, among its limits or its requests."""
+
+    container: Container
+    resource: str
+    value: object
+
+
+def _asks(container: Container, resources: tuple[str, ...]) -> Iterator[Ask]:
+    """What ``container`` names of ``resources``: its limits, and its requests where they differ."""
+    for resource in resources:
+        limit, request = container.limits.get(resource), container.requests.get(resource)
+        if limit is not None:
+            yield Ask(container, resource, limit)
+        if request is not None and request != limit:
+            yield Ask(container, resource, request)
+
+
 def amount(container: Container, resource: str) -> object:
     """The quantity of ``resource`` as written: from the limits, else from the requests, else None."""
     value = container.limits.get(resource)
@@ -103,6 +122,7 @@ class Case:
     """One pod to be judged, and what it is judged by. Made by `open_case`.
 
     Attributes:
+        asks: every quantity of a GPU resource in it, container by container.
         gpus: its GPU containers in the order of the annotation values.
         facts: the cluster, None where it is not known or too old to judge by.
         room: where the pod could go, as far as the facts tell.
@@ -121,6 +141,7 @@ class Case:
 
     pod: Pod
     operator: Operator
+    asks: tuple[Ask, ...]
     gpus: tuple[GpuContainer, ...]
     facts: Facts | None
     room: Room
@@ -162,7 +183,10 @@ def open_case(
 ) -> Case:
     """Read ``pod`` for judging."""
     annotations = pod.annotations
-    found = (gpu_container(container, operator.hami) for container in pod.containers)
+    hami = operator.hami
+    asks = tuple(ask for container in pod.containers for ask in _asks(container, hami.resources))
+    asking = {ask.container.path for ask in asks}
+    found = [gpu_container(container, hami) for container in pod.containers if container.path in asking]
     gpus = tuple(gpu for gpu in found if gpu is not None)
     pin_items = items(annotations.get(keys.USE_UUID, ""))
     exclusion_items = items(annotations.get(keys.NOUSE_UUID, ""))
@@ -171,9 +195,10 @@ def open_case(
     return Case(
         pod=pod,
         operator=operator,
+        asks=asks,
         gpus=gpus,
         facts=facts,
-        room=Room(facts or Facts(), pod, pins, exclusion_items, most),
+        room=survey(facts.inventory, pod, pins, exclusion_items, most) if facts and gpus else Room(),
         is_stale=is_stale,
         changed=changed,
         most=most,

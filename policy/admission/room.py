@@ -1,13 +1,12 @@
 """Where a pod could go: eligible and reachable nodes with its candidate cards (docs/admission.md, "Words")."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Final
 
-from policy.facts import UNKNOWN_NUMA, Card, Facts, Kind, Node
+from policy.facts import UNKNOWN_NUMA, Card, Inventory, Node
 from policy.pod import Pod
 from policy.scheduling import allows
 
@@ -38,23 +37,30 @@ class Spot:
         return len(self.candidates) < len(self.node.cards)
 
 
+@dataclass(frozen=True, slots=True)
 class Room:
-    """The nodes of a cluster as one pod sees them.
+    """The nodes of a cluster as one pod sees them. Made by `survey`; empty for a pod that needs no room.
 
-    Nodes of one kind look alike to a pod that names none of their cards, so one of them stands for all: the cost
-    does not grow with the size of the cluster, but for node selectors that match nothing.
+    Attributes:
+        holders: the nodes that hold a card which the pod names, eligible or not.
+        eligible: the spots on nodes that the pod's node selector and required affinity allow.
+        reachable: the eligible spots with enough candidates.
+        has_unread_nodes: whether some node that the pod may go to has cards that could not be read: nobody knows
+            what fits there.
+        knows_every_card: whether the cards of all nodes could be read, so that a card which is not known is nowhere.
+        card_nodes: card UUID -> node name.
     """
 
-    def __init__(self, facts: Facts, pod: Pod, pins: Sequence[str], excluded: Sequence[str], most: int) -> None:
-        self._inventory = facts.inventory
-        self._pod = pod
-        self._pins = frozenset(pins)
-        self._excluded = frozenset(excluded)
-        self._most = most
+    holders: tuple[Spot, ...] = ()
+    eligible: tuple[Spot, ...] = ()
+    reachable: tuple[Spot, ...] = ()
+    has_unread_nodes: bool = False
+    knows_every_card: bool = True
+    card_nodes: Mapping[str, str] = field(default_factory=dict)
 
     def node_of(self, uuid: str) -> str | None:
         """The name of the node that holds the card ``uuid``, None if no node does."""
-        return self._inventory.card_nodes.get(uuid)
+        return self.card_nodes.get(uuid)
 
     def nearest(self, uuid: str) -> str:
         """The card most like ``uuid`` among those that share half of it, empty if none is like it.
@@ -63,61 +69,55 @@ class Room:
         hold up other pods.
         """
         wanted, half = uuid.lower(), len(uuid) // 2
-        like = {known.lower(): known for known in self._inventory.card_nodes}
+        like = {known.lower(): known for known in self.card_nodes}
         near = sorted(known for known in like if known[:half] == wanted[:half] or known[-half:] == wanted[-half:])
         found = get_close_matches(wanted, near[:_COMPARED], n=1, cutoff=0.9)
         return like[found[0]] if found else ""
 
-    @cached_property
-    def holders(self) -> tuple[Spot, ...]:
-        """The nodes that hold a card which the pod names, eligible or not."""
-        return tuple(Spot.of(node, self._candidates(node)) for node in self._named)
 
-    @cached_property
-    def eligible(self) -> tuple[Spot, ...]:
-        """The spots on nodes that the pod's node selector and required affinity allow."""
-        named = tuple(spot for spot in self.holders if allows(self._pod, spot.node))
-        return named if self._pins else (*named, *self._samples())
+def survey(inventory: Inventory, pod: Pod, pins: Collection[str], excluded: Collection[str], most: int) -> Room:
+    """Look where ``pod`` could go.
 
-    @cached_property
-    def reachable(self) -> tuple[Spot, ...]:
-        """The eligible spots with enough candidates."""
-        return tuple(spot for spot in self.eligible if len(spot.candidates) >= self._most)
+    Nodes of one kind look alike to a pod that names none of their cards, so one of them stands for all: the cost
+    does not grow with the size of the cluster, but for affinity terms that match nothing.
 
-    @cached_property
-    def has_unread_nodes(self) -> bool:
-        """Whether some node that the pod may go to has cards that could not be read: nobody knows what fits there."""
-        return any(allows(self._pod, self._inventory.nodes[name]) for kind in self._unread for name in kind.names)
+    Args:
+        inventory: the nodes and cards of the cluster.
+        pod: asks for GPUs.
+        pins: the cards that it names, none for any.
+        excluded: the cards that it excludes.
+        most: how many candidates a reachable node has at least.
+    """
+    holders = tuple(Spot.of(node, _candidates(node, pins, excluded)) for node in _holding(inventory, pins, excluded))
+    eligible = tuple(spot for spot in holders if allows(pod, spot.node))
+    if not pins:
+        eligible += tuple(_samples(inventory, pod, {spot.node.name for spot in holders}))
+    unread = [kind for kind in inventory.kinds if kind.sample.problem]
+    return Room(
+        holders=holders,
+        eligible=eligible,
+        reachable=tuple(spot for spot in eligible if len(spot.candidates) >= most),
+        has_unread_nodes=any(allows(pod, inventory.nodes[name]) for kind in unread for name in kind.names),
+        knows_every_card=not unread,
+        card_nodes=inventory.card_nodes,
+    )
 
-    @property
-    def knows_every_card(self) -> bool:
-        """Whether the cards of all nodes could be read, so that a card which is not known is nowhere."""
-        return not self._unread
 
-    @cached_property
-    def _unread(self) -> tuple[Kind, ...]:
-        return tuple(kind for kind in self._inventory.kinds if kind.sample.problem)
+def _holding(inventory: Inventory, pins: Collection[str], excluded: Collection[str]) -> list[Node]:
+    """The nodes that hold a card which the pod names, by name."""
+    found = {inventory.card_nodes.get(uuid) for uuid in (*pins, *excluded)}
+    return [inventory.nodes[name] for name in sorted(filter(None, found))]
 
-    @cached_property
-    def _named(self) -> tuple[Node, ...]:
-        inventory = self._inventory
-        names = {inventory.card_nodes[uuid] for uuid in self._pins | self._excluded if uuid in inventory.card_nodes}
-        return tuple(inventory.nodes[name] for name in sorted(names))
 
-    def _samples(self) -> tuple[Spot, ...]:
-        """One eligible node of each kind, but for those that hold a named card; all its cards are candidates."""
-        named = {node.name for node in self._named}
-        found = []
-        for kind in self._inventory.kinds:
-            nodes = (self._inventory.nodes[name] for name in kind.names if name not in named)
-            node = next((node for node in nodes if allows(self._pod, node)), None)
-            if node is not None and node.cards:
-                found.append(Spot(node, node.cards, kind.numa_sizes))
-        return tuple(found)
+def _candidates(node: Node, pins: Collection[str], excluded: Collection[str]) -> tuple[Card, ...]:
+    pinned, refused = frozenset(pins), frozenset(excluded)
+    return tuple(card for card in node.cards if (not pins or card.uuid in pinned) and card.uuid not in refused)
 
-    def _candidates(self, node: Node) -> tuple[Card, ...]:
-        return tuple(
-            card
-            for card in node.cards
-            if (not self._pins or card.uuid in self._pins) and card.uuid not in self._excluded
-        )
+
+def _samples(inventory: Inventory, pod: Pod, named: Collection[str]) -> Iterator[Spot]:
+    """One eligible node of each kind, but for those that hold a named card; all its cards are candidates."""
+    for kind in inventory.kinds:
+        nodes = (inventory.nodes[name] for name in kind.selected(pod.node_selector) if name not in named)
+        node = next((node for node in nodes if allows(pod, node)), None)
+        if node is not None and node.cards:
+            yield Spot(node, node.cards, kind.numa_sizes)

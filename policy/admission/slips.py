@@ -49,8 +49,7 @@ def _is_one_edit(text: str, other: str) -> bool:
 
 def amount_as_annotation(case: Case) -> str | None:
     """A GPU resource is written as an annotation, where nobody reads it."""
-    hami = case.operator.hami
-    for resource in (hami.count, hami.memory, hami.percent, hami.cores, hami.priority):
+    for resource in case.operator.hami.resources:
         if resource in case.pod.annotations:
             return f"{resource} is no annotation; write it under a container's resources.limits."
     return None

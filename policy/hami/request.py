@@ -52,6 +52,11 @@ class HamiConfig:
     default_gpu_policy: str = "spread"
     default_node_policy: str = "binpack"
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of the five resources."""
+        return self.count, self.memory, self.percent, self.cores, self.priority
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
