@@ -13,6 +13,7 @@ from policy.facts import NOTHING, Card, Device, Entry, Use
 from policy.hami import reasons as words
 from policy.hami.request import WHOLE_CARD, Request
 from policy.keys import NVIDIA
+from policy.placement.affordable import affordable
 from policy.placement.linked import best_linked
 from policy.placement.numabind import group_of, shortfall
 from policy.placement.order import Order, arrange, memory_on
@@ -93,6 +94,8 @@ def fit(request: Request, cards: Sequence[Card], use: Mapping[str, Use], rules: 
         if len(picks) == request.nums and not rules.topology_aware:
             return Fit(tuple(picks), refused, len(cards))
     chosen, left = _choose(request.nums, groups, usable, rules)
+    if chosen is None and words.RESOURCE_QUOTA_NOT_FIT in {*refused.values(), *left.values()}:
+        return _afforded(request, cards, use, rules) or Fit(None, refused | left, len(cards))
     return Fit(chosen, refused | left, len(cards))
 
 
@@ -107,6 +110,24 @@ def _choose(
     if best is None:
         return None, dict.fromkeys(usable, words.RESOURCE_QUOTA_NOT_FIT)
     return best.devices, {}
+
+
+def _afforded(request: Request, cards: Sequence[Card], use: Mapping[str, Use], rules: Rules) -> Fit | None:
+    """Take cards that the quota can pay together although it cannot pay the first ones; None if there are none."""
+    groups: dict[Hashable, list[Device]] = {}
+    reasons: dict[str, str] = {}
+    for card in cards:
+        device = Device(card.uuid, memory_on(card, request), request.cores)
+        reason = refusal(card, device, use.get(card.uuid, NOTHING), rules)
+        reasons[card.uuid] = reason or words.RESOURCE_QUOTA_NOT_FIT
+        if not reason:
+            groups.setdefault(group_of(card) if rules.numa_bind else "", []).append(device)
+    for group in groups.values():
+        found = rules.budget and affordable(tuple(group), request.nums, rules.budget)
+        if found:
+            taken = {device.uuid for device in found}
+            return Fit(found, {uuid: why for uuid, why in reasons.items() if uuid not in taken}, len(cards))
+    return None
 
 
 def refusal(card: Card, device: Device, held: Use, rules: Rules, beside: Entry = ()) -> str:

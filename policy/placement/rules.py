@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from policy.facts import NOTHING, Entry, Node, Quota, Use
+from policy.facts import NOTHING, Device, Entry, Node, Quota, Use
 from policy.hami import quota as quotas
 from policy.hami.annotations import CardFilter, Weights, gpu_policy, numa_bind, weights
 from policy.hami.golang import parts
@@ -59,10 +59,14 @@ class Budget:
 
     def allows(self, devices: Entry) -> bool:
         """Tell whether the quota holds with ``devices`` given to the container."""
-        if self.quota is None:
-            return True
-        need = sum(self.layout.with_entry(self.position, devices).use().values(), NOTHING)
-        return quotas.fits(self.quota, self.used, need, self.memory_factor)
+        return self.quota is None or quotas.fits(self.quota, self.used, self._need(devices), self.memory_factor)
+
+    def price(self, device: Device) -> Use:
+        """Return what the pod holds more with ``device`` given to the container than with nothing given to it."""
+        return self._need((device,)) - self._need(())
+
+    def _need(self, devices: Entry) -> Use:
+        return sum(self.layout.with_entry(self.position, devices).use().values(), NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
