@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _EMPTY: Final[Mapping[str, Any]] = {}
+_OBJECTS: Final = frozenset({dict})
+_TEXTS: Final = frozenset({str})
 _SHOWN: Final = 80
 _MOST_BITS: Final = 1024
 """Python refuses to write out much larger integers, which YAML can hold."""
@@ -32,18 +34,18 @@ def mappings(value: object, where: str) -> tuple[Mapping[str, Any], ...]:
         return ()
     if not isinstance(value, list):
         raise _wrong(where, "a list", value)
-    for position, item in enumerate(value):
-        if not isinstance(item, dict):
-            raise _wrong(f"{where}[{position}]", "an object", item)
+    if not set(map(type, value)) <= _OBJECTS:
+        position = next(at for at, item in enumerate(value) if type(item) is not dict)
+        raise _wrong(f"{where}[{position}]", "an object", value[position])
     return tuple(value)
 
 
 def strings(value: object, where: str) -> Mapping[str, str]:
     """Return an object that holds text only, as annotations and labels do."""
     found = mapping(value, where)
-    for key, item in found.items():
-        if type(key) is not str or type(item) is not str:
-            raise _wrong_entry(where, key, "text", item)
+    if not {*map(type, found), *map(type, found.values())} <= _TEXTS:
+        key = next(key for key, item in found.items() if type(key) is not str or type(item) is not str)
+        raise _wrong_entry(where, key, "text", found[key])
     return found
 
 

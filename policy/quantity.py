@@ -21,7 +21,6 @@ _SUFFIXES: Final = {
     **{letter: Fraction(1000**power) for power, letter in enumerate(("", "k", "M", "G", "T", "P", "E"))},
     **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", start=1)},
 }
-_INT64_DIGITS: Final = 19
 _TOO_LARGE: Final = 10**64
 """A number with more digits is read no more than text with more digits is."""
 _EXPONENT_LIMIT: Final = 40
@@ -43,9 +42,15 @@ def whole(value: object) -> int | None:
     """Return ``value`` as an integer, None if it is no quantity or not a whole number."""
     if type(value) is int:
         return value if abs(value) < _TOO_LARGE else None
-    if type(value) is str and len(value) < _INT64_DIGITS and value.isascii() and value.isdigit():
-        return int(value)
-    amount = parse(value)
+    return _whole_text(value) if isinstance(value, str) else _integer(parse(value))
+
+
+@lru_cache(maxsize=4096)
+def _whole_text(text: str) -> int | None:
+    return _integer(_parse_text(text))
+
+
+def _integer(amount: Fraction | None) -> int | None:
     return amount.numerator if amount is not None and amount.denominator == 1 else None
 
 

@@ -77,11 +77,14 @@ def type_matches_no_card(case: Case) -> str | None:
 
 def mode_matches_no_card(case: Case) -> str | None:
     """No card that the pod can reach runs in the mode of `nvidia.com/vgpu-mode`."""
+    text = case.pod.annotations.get(keys.VGPU_MODE)
+    if text is None:
+        return None
     wanted = CardFilter.of(case.pod.annotations)
-    if wanted.modes is None or not _no_candidate(case, lambda card: wanted.allows_mode(card.mode)):
+    if not _no_candidate(case, lambda card: wanted.allows_mode(card.mode)):
         return None
     seen = sorted({card.mode for spot in case.room.reachable for card in spot.candidates})
-    return f"{keys.VGPU_MODE} {quoted(wanted.modes)} leaves no GPU; the nodes for this pod run {', '.join(seen)}."
+    return f"{keys.VGPU_MODE} {quoted(text)} leaves no GPU; the nodes for this pod run {', '.join(seen)}."
 
 
 def pinned_unfit(case: Case) -> str | None:
