@@ -8,7 +8,7 @@ import base64
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from policy.admission.judge import Verdict, judge_creation, judge_update
 from policy.admission.levels import Levels
 from policy.facts import Facts
 from policy.pod import MalformedObjectError, read_pod
+from policy.shape import PodShape
 from webhook.answer import Answer
 from webhook.cluster.interface import Cluster
 
@@ -55,7 +56,10 @@ class _Kind(msgspec.Struct):
     kind: str = ""
 
 
-class Request(msgspec.Struct):
+_Object = TypeVar("_Object")
+
+
+class Request(msgspec.Struct, Generic[_Object]):
     """The part of an AdmissionRequest that is looked at; everything else is skipped while decoding."""
 
     uid: str
@@ -64,29 +68,31 @@ class Request(msgspec.Struct):
     namespace: str | None = None
     name: str | None = None
     userInfo: _User = msgspec.field(default_factory=_User)  # noqa: N815 - Kubernetes' name
-    object: Any = None
-    oldObject: Any = None  # noqa: N815 - Kubernetes' name
+    object: _Object | None = None
+    oldObject: _Object | None = None  # noqa: N815 - Kubernetes' name
     dryRun: bool | None = None  # noqa: N815 - Kubernetes' name
 
 
-class _Review(msgspec.Struct):
+class _Review(msgspec.Struct, Generic[_Object]):
     kind: str
-    request: Request
+    request: Request[_Object]
     apiVersion: str = ""  # noqa: N815 - Kubernetes' name
 
 
-_DECODER: Final = msgspec.json.Decoder(_Review)
+_OF_PODS: Final = msgspec.json.Decoder(_Review[PodShape])
+"""Skips what is read of no pod, which is most of one."""
+_OF_ANYTHING: Final = msgspec.json.Decoder(_Review[Any])
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
-def decode(body: bytes) -> Request:
+def decode(body: bytes) -> Request[Any]:
     """Read an AdmissionReview.
 
     Raises:
         ReviewError: the body is not JSON, not an AdmissionReview of version v1, or has no UID to answer to.
     """
     try:
-        review = _DECODER.decode(body)
+        review = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         text = f"the body is no AdmissionReview: {error}; send {API_VERSION} as the API server does"
         raise ReviewError(text) from None
@@ -96,6 +102,14 @@ def decode(body: bytes) -> Request:
     if not review.request.uid:
         raise ReviewError("the AdmissionReview's request has no uid; send it as the API server does")
     return review.request
+
+
+def _decode(body: bytes) -> _Review[Any]:
+    """An object of another shape than a pod's is decoded whole: it may be none, or `read_pod` says what is wrong."""
+    try:
+        return _OF_PODS.decode(body)
+    except msgspec.ValidationError:
+        return _OF_ANYTHING.decode(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +140,7 @@ class Admission:
             self.count(finding.code, finding.level)
         return Answer(200, respond(request.uid, verdict), JSON, _word(verdict), _line(request, verdict))
 
-    def judge(self, request: Request) -> Verdict:
+    def judge(self, request: Request[Any]) -> Verdict:
         """Judge what ``request`` does to a pod; whatever is no pod, and deletions, are none of numafit's business.
 
         Raises:
@@ -137,7 +151,8 @@ class Admission:
         if (kind.group, kind.kind) != ("", "Pod") or request.operation not in {"CREATE", "UPDATE"}:
             return Verdict()
         judging, namespace = self.judging(), request.namespace or ""
-        pod = read_pod(_present(request.object, "object"), namespace)
+        source = _present(request.object, "object")
+        pod = read_pod(source, namespace)
         facts = self.cluster.facts()
         labels = facts.namespaces.get(pod.namespace, {})
         levels = judging.levels(pod.namespace, labels, pod.labels, self.clock())
@@ -146,7 +161,7 @@ class Admission:
             return judge_update(pod, old.annotations, request.userInfo.username, judging.operator, levels)
         known = _known(facts)
         fresh = known is None or not self.cluster.is_stale(judging.facts_max_age)
-        return judge_creation(pod, request.object, judging.operator, levels, known, fresh=fresh)
+        return judge_creation(pod, source, judging.operator, levels, known, fresh=fresh)
 
     def shed(self) -> Answer:
         """The API server may ask again, or go by its failurePolicy."""
@@ -165,7 +180,7 @@ class Admission:
         return _plain(422, "numafit could not judge this review; its log says why", "failed")
 
 
-def _present(source: object, field: str) -> object:
+def _present(source: Any, field: str) -> Any:
     if source is None:
         raise ReviewError(f"the AdmissionReview's request has no {field}; send it as the API server does")
     return source
@@ -206,7 +221,7 @@ def _generated_name(source: object) -> str:
     return f"{prefix}*" if isinstance(prefix, str) else ""
 
 
-def _line(request: Request, verdict: Verdict) -> Mapping[str, object]:
+def _line(request: Request[Any], verdict: Verdict) -> Mapping[str, object]:
     """What the decision line says of one review: names and codes, never a whole object."""
     line: dict[str, object] = {
         "operation": request.operation,
