@@ -97,19 +97,20 @@ def _judge(
         return Verdict(reason=NODE_UNREGISTERED)
     if node.problem:
         return Verdict(reason=f"{NODE_USAGE_UNAVAILABLE}: {node.problem}")
-    here, layout, running = rules.on(node), budget.layout, dict(state.use)
+    here, phases, running = rules.on(node), budget.layout.phases, dict(state.use)
+    entries: list[Entry] = [()] * len(needs)
     fits: dict[int, Fit] = {}
     for position, need in enumerate(needs):
         if need is None:
             continue
-        within = here.within(replace(budget, layout=layout, position=position))
+        within = here if budget.quota is None else here.within(budget.at(position, entries))
         found = fits[position] = fit_node(need, node.cards, running, within, order)
         if found.picks is None:
             return Verdict(fits, reason=found.text)
-        layout = layout.with_entry(position, found.picks)
-        if layout.phases[position] is not Phase.INIT:
+        entries[position] = found.picks
+        if phases[position] is not Phase.INIT:
             _take(running, found.picks)
-    return Verdict(fits, layout.entries, score=fullness(node.cards, state.use))
+    return Verdict(fits, tuple(entries), score=fullness(node.cards, state.use))
 
 
 def _take(use: dict[str, Use], devices: Entry) -> None:

@@ -1,6 +1,6 @@
 """What a pod, its node and its namespace's quota ask of the cards that one container gets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from policy.facts import NOTHING, Device, Entry, Node, Quota, Use
@@ -56,6 +56,10 @@ class Budget:
     memory_factor: int
     layout: Layout
     position: int
+
+    def at(self, position: int, entries: Iterable[Entry]) -> "Budget":
+        """The same for the container at ``position``, where the pod's containers have ``entries`` so far."""
+        return replace(self, layout=replace(self.layout, entries=tuple(entries)), position=position)
 
     def allows(self, devices: Entry) -> bool:
         """Tell whether the quota holds with ``devices`` given to the container."""
