@@ -20,10 +20,8 @@ from policy.admission.finding import Level, Rule
 ENFORCE, WARN, OFF = Level.ENFORCE, Level.WARN, Level.OFF
 
 
-def _key_changed_late(case: Case) -> str | None:
+def _key_changed_late(case: Case) -> str:
     """One of the four keys of an existing pod changes: after placement it acts only in a later refit."""
-    if not case.changed:
-        return None
     return f"{', '.join(case.changed)} changed late: it acts only in a later refit; create the pod anew."
 
 

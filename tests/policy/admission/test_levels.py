@@ -1,17 +1,14 @@
 """Levels: what follows from a finding, and when rules are not judged at all."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from policy.admission.case import Operator
 from policy.admission.finding import Level
-from policy.admission.judge import Verdict
-from policy.admission.levels import resolve, unknown_codes
-from policy.admission.table import BY_CODE, HOPELESS, ROOM, RULES, WITH_FACTS
+from policy.admission.levels import resolve
+from policy.admission.table import BY_CODE, ROOM, WITH_FACTS
 from policy.facts import Facts, Quota
-from policy.keys import JUDGED, TO_ALLOCATE, VGPU_MODE
+from policy.keys import TO_ALLOCATE, VGPU_MODE
 from tests.policy.admission.build import (
     ALIGN,
     BIND,
@@ -23,14 +20,10 @@ from tests.policy.admission.build import (
     cluster,
     container,
     judged,
-    kubelet,
     limits,
-    node,
     pins,
     pod,
     refused,
-    unread,
-    updated,
     uuid,
     warned,
 )
@@ -124,9 +117,6 @@ def test_where_pins_are_wrong_in_themselves_the_cluster_is_not_asked(value: str,
     assert not needing & (refused(found) | warned(found))
 
 
-# Pods for foreign schedulers.
-
-
 @pytest.mark.parametrize("name", ["volcano", "kai-scheduler", "Default-scheduler"])
 def test_a_pod_for_a_foreign_scheduler_gets_warnings_only(name: str) -> None:
     wrong = container(limits(count=1, cores=150), securityContext={"privileged": True})
@@ -151,194 +141,3 @@ def test_no_level_makes_more_than_a_warning_of_a_pod_for_a_foreign_scheduler() -
     without = pod(container({}), schedulerName="volcano", annotations={ALIGN: "strict"})
     assert warned(judged(with_gpu, levels=levels)) == {"foreign-scheduler"}
     assert warned(judged(without, levels=levels)) == {"not-a-gpu-pod"}
-
-
-# At most one rule about room.
-
-
-def test_of_the_rules_about_room_the_first_that_holds_and_is_not_off_is_reported() -> None:
-    facts = cluster(node("n1", [0]), node("n2", [0], 1))
-    source = pod(container(limits(count=2)), annotations={PIN: pins(98, 99)})
-    assert refused(judged(source, facts, STATIC)) == {"pin-unknown"}
-    levels = leveled("pin-unknown", "off", static=True)
-    assert refused(judged(source, facts, levels)) == {"pinned-on-no-one-node"}
-
-
-def test_pins_that_no_node_has_are_not_blamed_on_the_selector_where_the_rules_before_are_off() -> None:
-    facts = cluster(node("n1", [0], labels={"pool": "a"}), node("n2", [0], 1))
-    off = dict.fromkeys(("pin-unknown", "pinned-on-no-one-node"), Level.OFF)
-    levels = resolve(off, static_cluster=True)
-    scattered = pod(container(limits(count=2)), annotations={PIN: pins(0, 1)}, nodeSelector={"pool": "a"})
-    assert refused(judged(scattered, facts, levels)) == {"whole-cards-exceed-every-node"}
-    excluded = pod(annotations={PIN: pins(1)}, nodeSelector={"pool": "a"})
-    assert refused(judged(excluded, facts, levels)) == {"pinned-node-excluded"}
-
-
-def test_an_audited_rule_about_room_is_the_one_that_is_reported() -> None:
-    found = judged(UNKNOWN, cluster(), leveled("pin-unknown", "audit"))
-    assert [(finding.code, finding.level) for finding in found.findings] == [("pin-unknown", "audit")]
-
-
-def test_after_a_hopeless_finding_only_unknown_pins_are_still_reported() -> None:
-    facts = cluster(node("n1", [0]), node("n2", [0], 1), quotas={"team": Quota(0, 0)})
-    source = pod(container(limits(count=2)), annotations={PIN: pins(0, 1, 99), "nvidia.com/use-gputype": "A100"})
-    assert {finding.code for finding in judged(source, facts, STATIC).findings} == {
-        "pinned-on-no-one-node",
-        "pin-partly-unknown",
-    }
-    assert {
-        "pin-unknown",
-        "pinned-on-no-one-node",
-        "pinned-node-excluded",
-        "request-exceeds-every-node",
-        "whole-cards-exceed-every-node",
-    } == HOPELESS
-
-
-def test_after_a_finding_about_numa_nodes_all_else_is_reported() -> None:
-    source = pod(container(limits(count=3)), annotations={BIND: "true"})
-    found = judged(source, cluster(quotas={"team": Quota(cores=50)}), STATIC)
-    assert refused(found) == {"bind-larger-than-numa", "quota-never-fits"}
-
-
-# What is not known.
-
-ALIGNED = kubelet("single-numa-node")
-
-
-@pytest.mark.parametrize(
-    ("source", "code"),
-    [
-        (pod(annotations={PIN: pins(99)}), "pin-unknown"),
-        (pod(annotations={PIN: pins(0, 99)}), "pin-partly-unknown"),
-        (pod(container(limits(count=2)), annotations={PIN: pins(0, 99)}), "pinned-on-no-one-node"),
-        (pod(container(limits(count=5))), "request-exceeds-every-node"),
-        (pod(container(limits(count=3)), container(limits(count=2), name="b")), "whole-cards-exceed-every-node"),
-        (pod(container(limits(count=3)), annotations={BIND: "true"}), "bind-larger-than-numa"),
-        (pod(container(limits(count=2)), annotations={BIND: "true", PIN: pins(0, 2)}), "pinned-across-numa"),
-        (pod(container(limits(count=2)), annotations={ALIGN: "strict", PIN: pins(0, 2)}), "pinned-across-numa"),
-        (pod(container(limits(count=3)), annotations={ALIGN: "strict"}), "strict-larger-than-numa"),
-        (pod(annotations={VGPU_MODE: "mps"}), "mode-matches-no-card"),
-    ],
-)
-def test_a_node_that_could_not_be_read_may_be_the_one_that_fits(source: dict[str, Any], code: str) -> None:
-    known = node(kubelet=ALIGNED)
-    assert code in {finding.code for finding in judged(source, cluster(known), STATIC).findings}
-    assert code not in {finding.code for finding in judged(source, cluster(known, unread()), STATIC).findings}
-
-
-def test_a_node_that_could_not_be_read_and_is_excluded_may_hold_a_card_but_not_the_pod() -> None:
-    facts = cluster(node(labels={"pool": "a"}), unread(labels={"pool": "b"}))
-    pinned = pod(annotations={PIN: pins(99)}, nodeSelector={"pool": "a"})
-    assert refused(judged(pinned, facts, STATIC)) == {"whole-cards-exceed-every-node"}
-    wide = pod(container(limits(count=5)), nodeSelector={"pool": "a"})
-    assert refused(judged(wide, facts, STATIC)) == {"request-exceeds-every-node"}
-
-
-@pytest.mark.parametrize("numas", [(0, -1, 1, 1), (-1, -1, -1, -1)])
-def test_cards_of_unknown_numa_node_refuse_nobody(numas: tuple[int, ...]) -> None:
-    source = pod(container(limits(count=3)), annotations={BIND: "true"})
-    assert judged(source, cluster(node(numas=numas)), STATIC).allowed
-
-
-@pytest.mark.parametrize(
-    "unknown", [kubelet(None), kubelet("single-numa-node", advertises=None), kubelet("restricted")]
-)
-def test_strict_is_judged_only_where_every_kubelet_is_known_to_cross_no_numa_node(unknown: Any) -> None:
-    source = pod(container(limits(count=3)), annotations={ALIGN: "strict"})
-    certain = node(kubelet=ALIGNED)
-    other = node("n2", first=4, kubelet=unknown)
-    assert refused(judged(source, cluster(certain), STATIC)) == {"strict-larger-than-numa"}
-    assert judged(source, cluster(certain, other), STATIC).allowed
-
-
-# Updates.
-
-
-def test_an_update_is_judged_by_the_keys_that_changed_and_only_warns() -> None:
-    found = updated({ALIGN: "strikt"}, pod(annotations={ALIGN: "strikt", PIN: "0", BIND: "x"}), levels=STATIC)
-    assert found.allowed
-    assert [finding.code for finding in found.findings] == ["key-changed-late", "bind-not-boolean", "pin-is-index"]
-    assert found.findings[0].message.startswith("nvidia.com/numa-bind, nvidia.com/use-gpuuuid changed late")
-
-
-@pytest.mark.parametrize("key", [ALIGN, BIND, PIN, NOPIN])
-def test_missing_and_empty_are_the_same_on_an_update(key: str) -> None:
-    assert updated({}, pod(annotations={key: ""})) == Verdict()
-    assert updated({key: ""}, pod()) == Verdict()
-    assert warned(updated({key: uuid(0)}, pod(annotations={key: ""}))) == {"key-changed-late"}
-
-
-def test_an_empty_owned_key_is_forged_on_creation_and_nothing_on_an_update() -> None:
-    source = pod(annotations={TO_ALLOCATE: ""})
-    assert refused(judged(source)) == {"forged-reservation"}
-    assert updated({}, source) == Verdict()
-
-
-@pytest.mark.parametrize("change", [{"metadata": {"finalizers": ["x"]}}, {"metadata": {"labels": {"a": "b"}}}])
-def test_finalizers_and_labels_of_the_worst_pod_always_pass(change: dict[str, Any]) -> None:
-    worst = {ALIGN: "strikt", PIN: "0", TO_ALLOCATE: "x"}
-    source = pod(container(limits(count=9, cores=999)), annotations=worst, nodeName="n1", **change)
-    source["metadata"]["annotations"] = worst
-    assert updated(worst, source, levels=STATIC) == Verdict()
-
-
-def test_only_listed_writers_change_a_reservation_later() -> None:
-    operator = Operator(writers=frozenset({"system:serviceaccount:kube-system:hami-scheduler"}))
-    source = pod(annotations={TO_ALLOCATE: "y"})
-    writer = "system:serviceaccount:kube-system:hami-scheduler"
-    assert updated({TO_ALLOCATE: "x"}, source, writer, operator=operator).allowed
-    assert refused(updated({TO_ALLOCATE: "x"}, source, "alice", operator=operator)) == {"forged-reservation"}
-
-
-def test_levels_hold_on_updates_too() -> None:
-    source = pod(annotations={TO_ALLOCATE: "x", ALIGN: "strikt"})
-    levels = resolve({"forged-reservation": Level.WARN, "alignment-unknown": Level.AUDIT}, static_cluster=False)
-    found = updated({}, source, levels=levels)
-    assert (warned(found), audited(found)) == ({"forged-reservation", "key-changed-late"}, {"alignment-unknown"})
-    off = resolve({"forged-reservation": Level.OFF, "key-changed-late": Level.OFF}, static_cluster=False)
-    assert warned(updated({}, source, levels=off)) == {"alignment-unknown"}
-
-
-# The table itself.
-
-
-def test_every_rule_has_its_own_code_a_meaning_and_a_remedy() -> None:
-    assert len(BY_CODE) == len(RULES)
-    assert all(rule.meaning.endswith(".") and rule.remedy.endswith(".") for rule in RULES)
-    assert all(code == code.lower() and code.replace("-", "").isalpha() for code in BY_CODE)
-
-
-def test_only_rules_about_the_cluster_take_their_level_from_whether_it_grows() -> None:
-    assert {rule.code for rule in RULES if rule.level is None} == {
-        "pin-unknown",
-        "pinned-on-no-one-node",
-        "pinned-node-excluded",
-        "request-exceeds-every-node",
-        "whole-cards-exceed-every-node",
-        "bind-larger-than-numa",
-        "pinned-across-numa",
-        "strict-larger-than-numa",
-        "memory-exceeds-every-card",
-        "type-matches-no-card",
-        "mode-matches-no-card",
-        "pinned-unfit",
-        "alignment-on-mig-cards",
-    }
-
-
-def test_the_mark_changes_with_the_levels_and_with_nothing_else() -> None:
-    marks = {
-        judged(pod(), cluster(), levels).filled.operations[-1]["value"]
-        for levels in (GROWING, STATIC, leveled("pin-blank", "off"), replace(GROWING), resolve({}, static_cluster=True))
-    }
-    assert len(marks) == 3
-    assert judged(pod()).filled.operations[-1]["path"].endswith(JUDGED.replace("/", "~1"))
-
-
-def test_codes_that_no_rule_has_are_named() -> None:
-    assert unknown_codes({"pin-blank": Level.OFF, "pin-blanc": Level.OFF}) == ("pin-blanc",)
-
-
-def test_a_rule_about_workloads_is_never_held_against_a_pod() -> None:
-    assert warned(judged(pod(annotations={ALIGN: "best-effort"}, metadata={"labels": {}}))) <= {"not-a-gpu-pod"}
