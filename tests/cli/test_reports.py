@@ -42,7 +42,7 @@ def test_json_says_everything_about_a_finding(numafit: Numafit) -> None:
 @pytest.mark.usefixtures("in_gallery")
 def test_json_says_what_would_be_filled_in(numafit: Numafit) -> None:
     document = json.loads(numafit("review", "shared.yaml", "-o", "json").out)
-    filled = ["schedulerName", "tensorflow:nvidia.com/gpu=1"]
+    filled = ["schedulerName", "tensorflow:nvidia.com/gpu=1", "tensorflow:CUDA_TASK_PRIORITY=1"]
     assert [(pod["verdict"], pod["filledIn"]) for pod in document["pods"]] == [("allowed", filled)] * 2
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.cli.conftest import GALLERY, RECORDED, Numafit
 
@@ -139,6 +141,7 @@ def test_what_cannot_be_judged_is_named_and_is_no_success(
         ("[1, 2", "stdin:2: is not YAML: while parsing a flow sequence"),
         ("kind: Pod\nspec: &a [*a]\n", "stdin:2: is not YAML: an alias leads to itself"),
         ("[" * 5000, "is not YAML: "),
+        ("kind: A\napiVersion: v1\nspec: " + "[" * 300 + "]" * 300, "stdin:1: is nested more than 200 levels deep"),
     ],
 )
 def test_hostile_text_on_stdin_ends_in_a_sentence(numafit: Numafit, text: str, words: str) -> None:
@@ -146,6 +149,26 @@ def test_hostile_text_on_stdin_ends_in_a_sentence(numafit: Numafit, text: str, w
     assert answer.code == 2
     assert words in answer.err
     assert answer.out == ""
+
+
+TEXTS = [path.read_text() for path in sorted(GALLERY.glob("*.*"))]
+SCRAPS = st.sampled_from(["null", "[]", "{}", "- ", "1", "true", '"', ": ", "\t", "&a", "*a", "{{", "\x00", "é", "\n"])
+
+
+@given(st.sampled_from(TEXTS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), SCRAPS), max_size=4), st.data())
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_no_damage_to_a_manifest_ends_in_a_fault(
+    numafit: Numafit, text: str, damages: list[tuple[float, int, str]], data: st.DataObject
+) -> None:
+    for place, length, scrap in damages:
+        at = int(place * len(text))
+        text = text[:at] + scrap + text[at + length :]
+    flags = data.draw(st.sampled_from([[], ["-o", "json"], ["-o", "sarif"], ["-o", "junit"], ["--show"]]))
+    answer = numafit("review", "-", *flags, stdin=text)
+    assert answer.code in {0, 1, 2}
+    assert answer.err.splitlines()[-1].endswith(("allowed", "could not be read", "that can be read"))
 
 
 def test_a_broken_object_does_not_hide_the_others(numafit: Numafit) -> None:

@@ -62,7 +62,9 @@ def test_templates_are_filled_in_where_they_stand(numafit: Numafit) -> None:
     for role in ("Chief", "Worker"):
         template = job["spec"]["tfReplicaSpecs"][role]["template"]
         assert template["spec"]["schedulerName"] == "hami-scheduler"
-        assert template["metadata"]["annotations"]["numafit.io/injected"] == "schedulerName,tensorflow:nvidia.com/gpu=1"
+        injected = "schedulerName,tensorflow:nvidia.com/gpu=1,tensorflow:CUDA_TASK_PRIORITY=1"
+        assert template["metadata"]["annotations"]["numafit.io/injected"] == injected
+        assert template["spec"]["containers"][0]["env"] == [{"name": "CUDA_TASK_PRIORITY", "value": "1"}]
         assert template["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 

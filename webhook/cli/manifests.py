@@ -18,6 +18,9 @@ from webhook.yaml_text import parse as parse_yaml
 
 STDIN: Final = "-"
 ENDINGS: Final = (".yaml", ".yml", ".json")
+DEEPEST: Final = 200
+"""Levels of a document. Manifests have some twenty; libraries that write YAML give up at a few hundred."""
+
 
 _TEMPLATED: Final = re.compile(r"(?m)(?:^|\s)\{\{")
 """How Helm begins what is to be replaced; within quotes it is YAML still."""
@@ -121,11 +124,8 @@ def _documents(text: str, name: str) -> Iterator[Document | Note]:
         yield Note(name, 1, Cause.FOREIGN, "holds nothing but blanks and comments")
     for number, value in present:
         document = Document(name, number, value, is_json, lines)
-        if _is_manifest(value):
-            yield document
-        else:
-            seen = "kind and apiVersion are missing" if isinstance(value, dict) else shown(value)
-            yield Note(name, document.line(), Cause.FOREIGN, f"is no Kubernetes object ({seen})")
+        objection = _objection(value)
+        yield document if objection is None else Note(name, document.line(), *objection)
 
 
 def _parsed(text: str, name: str) -> tuple[list[Any], bool]:
@@ -155,6 +155,31 @@ def _broken(text: str, name: str, error: ValueError) -> Note:
     kind = "YAML" if isinstance(error, YamlError) else "JSON"
     reason = str(error).replace('in "<unicode string>", ', "at ")
     return Note(name, int(lines[-1]) if lines else 1, Cause.UNREADABLE, f"is not {kind}: {reason}")
+
+
+def _objection(value: object) -> tuple[Cause, str] | None:
+    """Why a document is no manifest that can be judged, None if it is one."""
+    if _is_deep(value):
+        return Cause.UNREADABLE, f"is nested more than {DEEPEST} levels deep; no manifest is"
+    if _is_manifest(value):
+        return None
+    seen = "kind and apiVersion are missing" if isinstance(value, dict) else shown(value)
+    return Cause.FOREIGN, f"is no Kubernetes object ({seen})"
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [part for each in level for part in _parts(each)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _is_manifest(value: object) -> bool:
