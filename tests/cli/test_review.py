@@ -105,6 +105,21 @@ def test_templates_are_found_wherever_a_kind_keeps_them(
     assert [tuple(pod[key] for key in keys) for pod in document["pods"]] == pods
 
 
+@pytest.mark.parametrize(
+    ("inner", "controller"),
+    [
+        ("{apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: POD}}}}", "Job"),
+        ("{apiVersion: v1, kind: Pod, spec: {containers: [{name: main}]}}", ""),
+        ("POD", "Experiment"),
+    ],
+)
+def test_of_objects_within_objects_the_innermost_makes_the_pods(numafit: Numafit, inner: str, controller: str) -> None:
+    spec = inner.replace("POD", "{spec: {containers: [{name: main}]}}")
+    text = f"apiVersion: kubeflow.org/v1beta1\nkind: Experiment\nspec: {{trialTemplate: {{trialSpec: {spec}}}}}\n"
+    _, document = review(numafit, "-", stdin=text)
+    assert [(pod["kind"], pod["controller"]) for pod in document["pods"]] == [("Experiment", controller)]
+
+
 def test_documents_are_counted_with_those_that_are_empty(numafit: Numafit) -> None:
     _, document = review(numafit, GALLERY / "pods.yaml")
     assert [(pod["document"], pod["line"]) for pod in document["pods"]] == [(3, 12), (4, 21), (5, 37)]

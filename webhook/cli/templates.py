@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from policy.admission.defaults import escape
 from webhook.cluster.documents import is_list, items
@@ -17,6 +17,7 @@ MAKERS: Final[Mapping[str, str]] = {
     "DeploymentConfig": "ReplicationController",
     "JobSet": "Job",
     "LeaderWorkerSet": "StatefulSet",
+    "Pod": "",
     "PodTemplate": "",
     "RayJob": "RayCluster",
     "RayService": "RayCluster",
@@ -65,8 +66,16 @@ class Workload:
 
     @property
     def maker(self) -> str:
-        """The kind of the controller that makes the pods, empty for a pod by itself."""
-        return MAKERS.get(self.kind, self.kind) if self.steps else ""
+        """The kind of the controller that makes the pods, empty for a pod by itself.
+
+        Some kinds keep whole objects (Katib's Experiment a Job): the innermost one counts.
+        """
+        kind, part = self.kind, cast("Any", self.owner)
+        for step in self.steps:
+            part = part[step]
+            if isinstance(part, dict) and isinstance(part.get("apiVersion"), str):
+                kind = str(part.get("kind"))
+        return MAKERS.get(kind, kind)
 
     def pod(self, namespace: str) -> dict[str, Any]:
         """The pod that comes of it, as a plain object; what is a template is handed on with its parts as they are."""
