@@ -6,13 +6,12 @@ Only what rules, fit and accounting need is read; everything else stays in the o
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
+from policy.membership import Membership, gangs, read_memberships
 from policy.plain import MalformedObjectError, amounts, mapping, mappings, strings, text
 
 __all__ = [
-    "GROUP_ANNOTATIONS",
-    "GROUP_LABELS",
     "Container",
     "MalformedObjectError",
     "Phase",
@@ -62,7 +61,7 @@ class Pod:
         containers: init containers (sidecars among them) in spec order, then app containers: the position in
             this tuple is the position in HAMi's annotation values.
         owner_kind: kind of the controller that made the pod, empty if none did.
-        group: the gang that the pod joins, empty if none.
+        memberships: the groups of pods that it says it belongs to.
         pod_level_resources: whether `spec.resources` asks for anything.
         affinity: `spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`, empty if none.
         status_phase: `status.phase`.
@@ -83,7 +82,7 @@ class Pod:
     affinity: Mapping[str, Any] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     owner_kind: str = ""
-    group: str = ""
+    memberships: tuple[Membership, ...] = ()
     pod_level_resources: bool = False
     status_phase: str = ""
     terminating: bool = False
@@ -93,23 +92,10 @@ class Pod:
         """Namespace and name for people; pods that a controller makes have a generated or no name yet."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
-
-GROUP_LABELS: Final = (
-    "scheduling.x-k8s.io/pod-group",
-    "pod-group.scheduling.sigs.k8s.io",
-    "kueue.x-k8s.io/pod-group-name",
-    "kai.scheduler/subgroup-name",
-    "grove.io/podgang",
-)
-"""Labels by which a pod joins a gang (Coscheduling, Koordinator, Kueue, KAI, Grove)."""
-
-GROUP_ANNOTATIONS: Final = (
-    "scheduling.k8s.io/group-name",
-    "scheduling.volcano.sh/group-name",
-    "pod-group-name",
-    "gang.scheduling.koordinator.sh/name",
-)
-"""Annotations by which a pod joins a gang (Volcano, KAI, Koordinator)."""
+    @property
+    def group(self) -> str:
+        """The gang that the pod joins, empty if none."""
+        return next((member.name for member in gangs(self.memberships)), "")
 
 
 def read_pod(source: object, namespace: str = "") -> Pod:
@@ -143,7 +129,7 @@ def read_pod(source: object, namespace: str = "") -> Pod:
         affinity=_required_node_affinity(spec),
         tolerations=mappings(spec.get("tolerations"), "spec.tolerations"),
         owner_kind=_controller_kind(meta),
-        group=_group(annotations, labels, spec),
+        memberships=read_memberships(annotations, labels, spec),
         pod_level_resources=_asks_for_anything(spec),
         status_phase=text(status, "phase", "status"),
         terminating=meta.get("deletionTimestamp") is not None,
@@ -201,20 +187,6 @@ def _controller_kind(meta: Mapping[str, Any]) -> str:
     where = "metadata.ownerReferences"
     owners = mappings(meta.get("ownerReferences"), where)
     return next((text(owner, "kind", where) for owner in owners if owner.get("controller") is True), "")
-
-
-def _group(annotations: Mapping[str, str], labels: Mapping[str, str], spec: Mapping[str, Any]) -> str:
-    for key in GROUP_LABELS:
-        if labels.get(key):
-            return labels[key]
-    for key in GROUP_ANNOTATIONS:
-        if annotations.get(key):
-            return annotations[key]
-    for holder, key in (("schedulingGroup", "podGroupName"), ("workloadRef", "name")):
-        name = text(mapping(spec.get(holder), f"spec.{holder}"), key, f"spec.{holder}")
-        if name:
-            return name
-    return ""
 
 
 def _asks_for_anything(spec: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policy.membership import Membership
 from policy.plain import MalformedObjectError
 from policy.pod import Phase, Pod, read_pod
 
@@ -61,7 +62,7 @@ def test_everything_that_the_engine_asks_for_is_read() -> None:
         affinity=required,
         tolerations=(toleration,),
         owner_kind="Job",
-        group="gang",
+        memberships=(Membership("kubernetes-1.36+", "gang"),),
         pod_level_resources=True,
         status_phase="Running",
         terminating=True,

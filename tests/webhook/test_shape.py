@@ -21,7 +21,7 @@ EVERYTHING: dict[str, Any] = {
         "uid": "u",
         "resourceVersion": "7",
         "annotations": {"hami.io/numa-alignment": "strict"},
-        "labels": {"kueue.x-k8s.io/pod-group-name": "gang"},
+        "labels": {"scheduling.x-k8s.io/pod-group": "gang"},
         "ownerReferences": [{"kind": "Job", "controller": True}],
         "deletionTimestamp": "2026-11-30T10:00:00Z",
         "managedFields": [{"manager": "kubectl"}],

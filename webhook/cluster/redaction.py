@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from policy import keys
-from policy.pod import GROUP_ANNOTATIONS, GROUP_LABELS
+from policy.membership import GROUP_ANNOTATIONS, GROUP_LABELS
 from webhook.cluster.device_configuration import CLUSTER_KEY, CLUSTER_SWITCH, NODE_SWITCH, NODES_KEY
 from webhook.cluster.keep import (
     Rule,

@@ -99,7 +99,10 @@ def test_tk_09_strict_on_a_mig_pod_is_said_at_admission() -> None:
     [
         {"metadata": {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}},
         {"metadata": {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}}},
-        {"metadata": {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}}},
+        {
+            "metadata": {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},
+            "annotations": {"kueue.x-k8s.io/pod-group-total-count": "4"},
+        },
         {"annotations": {"scheduling.k8s.io/group-name": "g"}},
         {"annotations": {"scheduling.volcano.sh/group-name": "g"}},
         {"annotations": {"pod-group-name": "g"}},
