@@ -53,8 +53,8 @@ LINES: Final = [
     ),
     'path=/webhook verdict=allowed operation=CREATE namespace=default name="" uid=u-o',
     (
-        'path=/webhook verdict=error error="the body is no AdmissionReview: Object missing required field `request`; send '
-        'admission.k8s.io/v1 as the API server does"'
+        'path=/webhook verdict=error error="the body is no AdmissionReview: Object missing required field `request`; '
+        'send admission.k8s.io/v1 as the API server does"'
     ),
     "path=/refit verdict=moved namespace=default name=p uid=uid-p node=n container=0 allowed=1 old=GPU-n-0 new=GPU-n-1",
     "path=/refit verdict=kept namespace=default name=p uid=uid-p node=n container=0 allowed=1",
