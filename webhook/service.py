@@ -74,13 +74,16 @@ def _operations(
     return {
         "/webhook": Admission(cluster, lambda: levels.current, metrics.finding, limits.webhook_bytes),
         "/refit": Refit(cluster, rules, caller, metrics.refit, limits.refit_bytes),
-        "/filter": Filter(cluster, rules, take_in=lambda pod: _take_in(cluster, pod)),
+        "/filter": Filter(cluster, rules, take_in=lambda pod: take_in(cluster, pod)),
         "/bind": Bind(cluster, rules),
     }
 
 
-def _take_in(cluster: FileCluster, pod: Mapping[str, Any]) -> None:
-    """Add a pod that the scheduler brings: a file only knows what it was told. Another call may have been first."""
+def take_in(cluster: FileCluster, pod: Mapping[str, Any]) -> None:
+    """Add a pod that the scheduler brings, for a file only knows what it was told.
+
+    It is a pod whatever it calls itself, and nothing happens where another call was first.
+    """
     with suppress(RejectedObjectError):
         cluster.create({**pod, "apiVersion": "v1", "kind": "Pod"})
 
