@@ -1,6 +1,5 @@
 """The table of rules: codes, levels, texts, and the mark of what was in force."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from tests.policy.admission.build import (
     GROWING,
     PIN,
     STATIC,
+    annotation,
     case,
-    cluster,
     container,
     judged,
     limits,
@@ -53,12 +52,12 @@ def test_only_rules_about_the_cluster_take_their_level_from_whether_it_grows() -
 
 
 def test_the_mark_changes_with_the_levels_and_with_nothing_else() -> None:
-    marks = {
-        judged(pod(), cluster(), levels).filled.operations[-1]["value"]
-        for levels in (GROWING, STATIC, leveled("pin-blank", "off"), replace(GROWING), resolve({}, static_cluster=True))
-    }
-    assert len(marks) == 3
-    assert judged(pod()).filled.operations[-1]["path"].endswith(JUDGED.replace("/", "~1"))
+    aligning = resolve({}, static_cluster=False, default_alignment="strict")
+    in_force = (GROWING, STATIC, leveled("pin-blank", "off"), aligning)
+    same = (resolve({}, static_cluster=False), leveled("pin-blank", "warn"))
+    marks = [annotation(pod(), judged(pod(), levels=levels), JUDGED) for levels in in_force + same]
+    assert len(set(marks[:4])) == 4
+    assert marks[4:] == [marks[0]] * 2
 
 
 def test_codes_that_no_rule_has_are_named() -> None:
