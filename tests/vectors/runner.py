@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-AREAS: Final = ("hami", "placement", "caller", "admission", "webhook")
+AREAS: Final = ("hami", "placement", "caller", "admission", "topology", "webhook")
 """Modules of this package that answer groups of vectors."""
 
 ADMISSION: Final = "admission"
 """The group of vectors that hold a whole pod, nodes and settings."""
+
+TOPOLOGY: Final = "topology"
+"""The group of vectors that hold a pod and one node with its kubelet."""
 
 NOT_JUDGED: Final = "area not judged yet"
 
@@ -115,8 +118,18 @@ def _vector(item: Mapping[str, Any], codes: str) -> Vector:
     if "group" in item:
         return Vector(item["id"], item["group"], item["versions"], item["input"], item["expect"])
     question = {"codes": codes, **{key: value for key, value in item.items() if key != "expect"}}
-    group = ADMISSION if {"pod", "nodes", "config"} <= item.keys() else NOT_JUDGED
-    return Vector(item["id"], group, "all", question, item["expect"])
+    return Vector(item["id"], _group(item), "all", question, _expect(item))
+
+
+def _group(item: Mapping[str, Any]) -> str:
+    if {"pod", "nodes", "config"} <= item.keys():
+        return ADMISSION
+    return TOPOLOGY if {"pod", "node"} <= item.keys() else NOT_JUDGED
+
+
+def _expect(item: Mapping[str, Any]) -> Any:
+    """Return the right answer; what arbitrary picks can lead to stands beside it where there is more than one end."""
+    return {**item["expect"], "outcomes": sorted(item["outcomes"])} if "outcomes" in item else item["expect"]
 
 
 def load_answers() -> dict[str, Answer]:
