@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).parents[2]
-WAIT_SECONDS = 10
+WAIT_SECONDS = 30
+"""Before a test gives up on what never comes; generous, for machines where others work too."""
 
 
 def echo(directory: Path, *settings: str, breaks: str = "") -> "Server":
@@ -37,6 +38,7 @@ class Server:
         self.log: list[str] = []
         self.port = self.ops_port = 0
         self._written = threading.Condition()
+        self._over = False
         self.process = subprocess.Popen(
             [sys.executable, "-m", *module],
             cwd=ROOT,
@@ -57,6 +59,9 @@ class Server:
                 with self._written:
                     self.log.append(line.rstrip("\n"))
                     self._written.notify_all()
+        with self._written:
+            self._over = True
+            self._written.notify_all()
 
     def wait_until_up(self) -> Self:
         self.line("serving operations")
@@ -65,8 +70,10 @@ class Server:
     def line(self, part: str) -> str:
         """The first line of the log with this in it; waits for it."""
         with self._written:
-            self._written.wait_for(lambda: any(part in line for line in self.log), WAIT_SECONDS)
-            return next(line for line in self.log if part in line)
+            self._written.wait_for(lambda: self._over or any(part in line for line in self.log), WAIT_SECONDS)
+            found = next((line for line in self.log if part in line), None)
+        assert found is not None, "\n".join(self.log)
+        return found
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
