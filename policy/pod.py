@@ -53,6 +53,9 @@ class Container:
     ended: bool = False
 
 
+_OVER = frozenset({"Succeeded", "Failed"})
+
+
 @dataclass(frozen=True, slots=True)
 class Pod:
     """One pod.
@@ -86,6 +89,11 @@ class Pod:
     pod_level_resources: bool = False
     status_phase: str = ""
     terminating: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all its containers have ended for good; such a pod holds nothing."""
+        return self.status_phase in _OVER
 
     @property
     def title(self) -> str:

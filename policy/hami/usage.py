@@ -8,8 +8,6 @@ from policy.hami.codec import decode_readable
 from policy.keys import ALLOCATED, ASSIGNED_NODE
 from policy.pod import Phase, Pod
 
-_OVER = frozenset({"Succeeded", "Failed"})
-
 
 def align(entries: Sequence[Entry], containers: int) -> tuple[Entry, ...]:
     """Give each of ``containers`` its entry.
@@ -66,7 +64,7 @@ def reserve(pod: Pod) -> Reservation | None:
     the rest is counted (docs/decisions.md 7).
     """
     node = pod.annotations.get(ASSIGNED_NODE)
-    if not node or pod.status_phase in _OVER:
+    if not node or pod.is_over:
         return None
     value = pod.annotations.get(ALLOCATED)
     entries, problem = ((), "") if value is None else decode_readable(value)

@@ -102,15 +102,16 @@ def _use_without(move: Move, cards: Sequence[Card], facts: Facts) -> Mapping[str
         others = held.get(card.uuid, NOTHING) - own.get(card.uuid, NOTHING)
         share = move.onto(card.uuid)
         moved = move.layout.with_entry(move.position, (share,)).use().get(card.uuid, NOTHING)
-        # One share is what the fit adds; those beyond it count as taken.
-        use[card.uuid] = (others + moved - Use(1, share.memory, share.cores)).peak(others)
+        use[card.uuid] = (others + moved - Use(share.slots, share.memory, share.cores)).peak(others)
     return use
 
 
 def _fitted(move: Move, cards: Sequence[Card], use: Mapping[str, Use], rules: Rules, order: Order) -> Moved | Refused:
     share = move.current[0]
     request = Request(len(move.current), memory=share.memory, cores=share.cores)
-    found = fit_node(request, cards, use, rules, order)
+    # One share is what the fit takes of a card; those beyond it are not there to be had, yet nobody uses them.
+    smaller = [replace(card, slots=card.slots - (share.slots - 1)) for card in cards]
+    found = fit_node(request, smaller, use, rules, order)
     if found.picks is None:
         return _no_fit(found, request, cards, use)
     new = tuple(move.onto(device.uuid) for device in found.picks)

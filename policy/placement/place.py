@@ -62,6 +62,8 @@ def place(pod: Pod, facts: Facts, nodes: Iterable[str] | None, config: HamiConfi
 
     What the pod itself holds counts as free. ``now`` is in seconds since the epoch.
     """
+    if pod.is_over:
+        return Placement(problem=f"pod {pod.title} is {pod.status_phase}; a pod that is over gets no cards any more")
     try:
         needs = [read_request(container, config) for container in pod.containers]
         rules = Rules.of(pod.annotations, config.default_gpu_policy)

@@ -5,7 +5,6 @@ follows docs/decisions.md 3, 8 and 9. The decision is a value: whoever calls com
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from policy.facts import Entry, Facts, Reservation
 from policy.hami.codec import CodecError, decode, encode_entry
@@ -34,8 +33,6 @@ __all__ = [
     "decide",
 ]
 
-_OVER: Final = frozenset({"Succeeded", "Failed"})
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -50,7 +47,7 @@ def decide(request: RefitRequest, facts: Facts, config: HamiConfig, order: Order
     if refused is not None:
         return refused
     reservation = facts.reservation(request.pod_uid)
-    if reservation is None or reservation.pod.terminating or reservation.pod.status_phase in _OVER:
+    if reservation is None or reservation.pod.terminating or reservation.pod.is_over:
         reason = f"pod {shown(request.pod_uid)} holds no reservation; only a pod that is placed can be refitted"
         return Refused("refit-pod-unknown", reason, event=False)
     refused = _misaddressed(request, reservation)

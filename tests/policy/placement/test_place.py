@@ -225,6 +225,13 @@ def test_a_quota_is_asked_for_the_peak_of_the_whole_pod(
     assert found.verdicts["node-1"].reason == ("" if fits else "1/1 ResourceQuotaNotFit")
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_is_over_is_placed_nowhere(phase: str) -> None:
+    found = put(replace(asking(ONE), status_phase=phase), cluster([card("a")]))
+    assert phase in found.problem
+    assert found.reservation is None
+
+
 def two_nodes() -> Facts:
     nodes = [Node("node-1", cards=(card("a"),)), Node("node-2", cards=(card("b"),))]
     return gather(nodes, held(other(device("a", 10000, 10))), {}, {}, None)

@@ -316,6 +316,20 @@ def test_only_the_first_shortfalls_are_named(letters: str, end: str) -> None:
     assert found.reason.endswith(end)
 
 
+@pytest.mark.parametrize(("cores", "policy"), [(100, "spread"), (30, "mutex")])
+@pytest.mark.parametrize(("taken", "fits"), [((), True), ((device("b", 1, 0),), False)])
+def test_several_shares_of_one_container_are_not_in_each_others_way(
+    cores: int, policy: str, taken: Sequence[Device], fits: bool
+) -> None:
+    """Whole cores, and mutex, ask for a card that nobody else uses."""
+    job = pod([(device("a", 10, cores, slots=2),)], annotations={GPU_POLICY: policy})
+    found = refit(ask("b"), cluster(AB, job, other(*taken)))
+    if fits:
+        assert moved(found).container_devices == f"GPU-b,NVIDIA,10,{cores},2:"
+    else:
+        assert "1/1 ExclusiveDeviceAllocateConflict" in refused(found).reason
+
+
 def test_mutex_is_a_hint_for_placing_and_no_lock() -> None:
     """A pod without it moves onto a card that a mutex pod holds, as HAMi's placement would (user reports differ)."""
     mutex = pod([(device("b"),)], annotations={GPU_POLICY: "mutex"}, uid="m", name="m")
