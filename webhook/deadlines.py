@@ -1,8 +1,9 @@
 """A TLS socket that knows until when its peer may take its time.
 
-gunicorn's threads wait on a socket without an end, and a time-out of a socket starts anew with each byte. Here the
-time-out of each read and write is what is left of one deadline, so that a client that sends a byte a second holds a
-thread no longer than one that sends nothing.
+gunicorn's threads wait on a socket without an end, and a time-out of a socket starts anew with each byte. Here every
+read and write keeps to one deadline, so that a client that sends a byte a second holds a thread no longer than one
+that sends nothing. A wait is cut into steps, after each of which the clock is looked at: to set the time-out of each
+wait, or to switch the socket between blocking and not as gunicorn does, would be a handful of system calls a request.
 """
 
 import errno
@@ -10,6 +11,7 @@ import logging
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from webhook.settings import Deadlines
@@ -20,7 +22,8 @@ LINGER_SECONDS = 2.0
 CERTIFICATE_REFUSED = "certificate-refused"
 """The reason of a handshake that a client ended because it does not trust the certificate."""
 
-_LEAST_SECONDS = 0.001
+STEP_SECONDS = 0.25
+"""How long a wait lasts before it looks at the clock, so how late a deadline may be noticed at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,9 +57,15 @@ class BoundedSocket(ssl.SSLSocket):
         if self.request is not None:
             self.request.force_close()
 
+    def settimeout(self, value: float | None) -> None:
+        """Nothing: the deadline counts, whatever gunicorn says of time-outs; so for `setblocking`."""
+
+    def setblocking(self, flag: bool) -> None:
+        """Nothing."""
+
     def do_handshake(self, block: bool = False) -> None:
         """Shake hands within the deadline; the header's begins when it is done."""
-        self.settimeout(self.deadlines.handshake)
+        super().settimeout(self.deadlines.handshake)
         peer = self._peer()  # asked now: who refuses our certificate is gone when that is known
         try:
             super().do_handshake(block)
@@ -67,25 +76,22 @@ class BoundedSocket(ssl.SSLSocket):
                 _log.warning("the client %s does not trust the certificate that is served: %s", peer, failure)
             type(self).handshake_failed(reason)
             raise OverdueError(f"TLS handshake: {failure}") from failure
+        super().settimeout(STEP_SECONDS)
         self.allow(self.deadlines.header)
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
-        """Read within what is left of the deadline."""
-        self._bound()
-        try:
-            return super().recv(buflen, flags)
-        except TimeoutError as late:
-            self.cut = True
-            raise OverdueError("not received in time") from late
+        """Read before the deadline."""
+        while True:
+            self._check("not received in time")
+            with suppress(TimeoutError):
+                return super().recv(buflen, flags)
 
     def send(self, data: Any, flags: int = 0) -> int:
-        """Write within what is left of the deadline; sendall is made of this."""
-        self._bound()
-        try:
-            return super().send(data, flags)
-        except TimeoutError as late:
-            self.cut = True
-            raise OverdueError("the answer was not taken in time") from late
+        """Write before the deadline; sendall is made of this."""
+        while True:
+            self._check("the answer was not taken in time")
+            with suppress(TimeoutError):
+                return super().send(data, flags)
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Write all of it before the answer's deadline."""
@@ -98,8 +104,10 @@ class BoundedSocket(ssl.SSLSocket):
         except OSError:
             return "of unknown address"
 
-    def _bound(self) -> None:
-        self.settimeout(max(self._until - time.monotonic(), _LEAST_SECONDS))
+    def _check(self, late: str) -> None:
+        if time.monotonic() >= self._until:
+            self.cut = True
+            raise OverdueError(late)
 
 
 def bounded(deadlines: Deadlines, handshake_failed: Callable[[str], None]) -> type[BoundedSocket]:
