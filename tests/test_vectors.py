@@ -133,7 +133,7 @@ def test_reports_each_failing_vector_and_counts(tmp_path: Path, capsys: pytest.C
 
 def test_counts_an_area_that_nobody_judges_as_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "group.json"
-    path.write_text(json.dumps({"vectors": [{"id": "G1", "kind": "fit", "input": {}, "expect": {"n": 1}}]}))
+    path.write_text(json.dumps({"vectors": [{"id": "G1", "input": {}, "expect": {"n": 1}}]}))
 
     assert main([str(path)]) == 1
     assert "nothing: area not judged yet" in capsys.readouterr().out

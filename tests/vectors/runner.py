@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-AREAS: Final = ("hami", "placement", "caller", "admission", "topology", "webhook")
+AREAS: Final = ("hami", "placement", "caller", "admission", "topology", "group", "gang", "waiting", "webhook")
 """Modules of this package that answer groups of vectors."""
 
 ADMISSION: Final = "admission"
@@ -117,6 +117,8 @@ def read(path: Path) -> list[Vector]:
 def _vector(item: Mapping[str, Any], codes: str) -> Vector:
     if "group" in item:
         return Vector(item["id"], item["group"], item["versions"], item["input"], item["expect"])
+    if "kind" in item:
+        return Vector(item["id"], f"group.{item['kind']}", "all", item["input"], item["expect"])
     question = {"codes": codes, **{key: value for key, value in item.items() if key != "expect"}}
     return Vector(item["id"], _group(item), "all", question, _expect(item))
 
