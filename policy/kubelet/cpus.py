@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from policy.kubelet.demand import ContainerDemand, Demand
 from policy.kubelet.distributed import take_distributed
-from policy.kubelet.families import hints_of, narrowest, too_many
+from policy.kubelet.families import at_least, hints_of, narrowest, too_many
 from policy.kubelet.held import ContainerKey, Held, Reuse
 from policy.kubelet.machine import Layout, mask_of_sets
-from policy.kubelet.masks import mask_of, subsets, sums
+from policy.kubelet.masks import mask_of, sums
 from policy.kubelet.outcome import IMPOSSIBLE, SMT_ALIGNMENT, End, Hints, Refusal, Stall, unexpected
 from policy.kubelet.packed import take_packed
 from policy.kubelet.settings import CpuOptions
@@ -65,15 +65,10 @@ class CpuManager:
             return stall
         areas = [cpus for _, cpus in self.layout.numas]
         pinned = mask_of(node for node, cpus in self.layout.numas if cpus & reusable)
-        need = want - reusable.bit_count()
-        width = narrowest(nodes, sums([area.bit_count() for area in areas]), want)
+        width = narrowest([area.bit_count() for area in areas], want)
         open_to = sums([(area & free).bit_count() for area in areas])
-        fitting = (
-            mask
-            for mask, count in zip(subsets(nodes), open_to, strict=True)
-            if count >= need and mask and not pinned & ~mask
-        )
-        hints = hints_of(fitting, width)
+        fitting = at_least(nodes, open_to, want - reusable.bit_count())
+        hints = hints_of([mask for mask in fitting if not pinned & ~mask] if pinned else fitting, width)
         return self._with_sockets(hints, width) if self.options.by_socket else hints
 
     def _with_sockets(self, hints: Hints, width: int) -> Hints:

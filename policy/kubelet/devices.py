@@ -1,19 +1,17 @@
 """The device manager: hints, and which devices a container may get (Kubernetes: devicemanager)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
 from policy.kubelet.demand import Amounts, ContainerDemand, Demand
-from policy.kubelet.families import count_on, hints_of, narrowest, too_many
-from policy.kubelet.held import DeviceKey, Held, Ids, Reuse, used_by_owner
+from policy.kubelet.families import at_least, count_on, hints_of, narrowest_touching, too_many
+from policy.kubelet.held import DeviceKey, Held, Ids, Reuse
 from policy.kubelet.machine import Resource, resource_of
-from policy.kubelet.masks import mask_of, members, subsets
-from policy.kubelet.outcome import IMPOSSIBLE, Call, DeviceChoice, End, Hints, Panic, Stall, unexpected
-from policy.kubelet.picks import Picks
-from policy.pod import Phase
+from policy.kubelet.masks import mask_of, members
+from policy.kubelet.outcome import IMPOSSIBLE, End, Hints, Panic, Stall
 
 _NONE: Final[Ids] = frozenset()
 _UNREGISTERED: Final = resource_of(())
@@ -63,6 +61,10 @@ class DeviceManager:
     on_device_nodes: bool = True
     running: frozenset[tuple[str, str]] = frozenset()
 
+    def resource(self, name: str) -> Resource:
+        """Return the registered devices of a resource; it may have none."""
+        return self.resources.get(name, _UNREGISTERED)
+
     def wants(self, limits: Amounts, held: Held) -> dict[str, int]:
         """Return how many devices ``limits`` ask for, of resources that kubelet knows, by name."""
         known = [name for name in limits if name in self.resources or name in self.plugin.down or name in held.in_use]
@@ -93,7 +95,7 @@ class DeviceManager:
         return answers
 
     def _answer(self, held: Held, name: str, want: int, recorded: Ids, reusable: Ids) -> Hints | Panic | Stall | None:
-        resource = self.resources.get(name, _UNREGISTERED)
+        resource = self.resource(name)
         if not resource.aligned:
             return None
         if not recorded:
@@ -112,15 +114,11 @@ class DeviceManager:
             return stall
         masks = resource.masks
         pins = [masks[each] for each in reusable if resource.devices[each].nodes is not None]
-        width = narrowest(nodes, count_on(nodes, resource.installed), want)
         open_to = count_on(nodes, Counter(masks[each] for each in free))
-        need, pinning = want - len(pins), set(pins)
-        fitting = (
-            mask
-            for mask, count in zip(subsets(nodes), open_to, strict=True)
-            if mask and count >= need and all(mask & pin for pin in pinning)
-        )
-        return hints_of(fitting, width)
+        fitting = at_least(nodes, open_to, want - len(pins))
+        for pin in set(pins):
+            fitting = [mask for mask in fitting if mask & pin]
+        return hints_of(fitting, narrowest_touching(nodes, resource.installed, want))
 
     def _walked(self, resource: Resource) -> tuple[int, ...]:
         """Return the NUMA nodes whose sets are walked."""
@@ -130,173 +128,3 @@ class DeviceManager:
         for mask in resource.masks.values():
             hosting |= mask
         return tuple(members(hosting & mask_of(self.nodes))) or self.nodes
-
-    def allocate(
-        self, held: Held, reuse: Reuse, demand: Demand, container: ContainerDemand, mask: int | None
-    ) -> "Iterator[Allocation]":
-        """Yield what may come of giving one container its devices, arbitrary choices on the lowest ids first.
-
-        Choices that nothing later can tell apart are yielded once.
-        """
-        branches: Iterable[Allocation] = [Allocation(held, {})]
-        for name, want in self.wants(container.limits, held).items():
-            branches = self._next(branches, reuse, Asked(demand.name, demand.uid, container.name, name, want, mask))
-        for branch in branches:
-            yield (
-                branch if branch.end else replace(branch, reuse=_left_for_later(branch.held, reuse, demand, container))
-            )
-
-    def _next(self, branches: "Iterable[Allocation]", reuse: Reuse, asked: "Asked") -> "Iterator[Allocation]":
-        for branch in branches:
-            if branch.end:
-                yield branch
-            else:
-                yield from self._one(branch, reuse.devices.get(asked.resource, _NONE), asked)
-
-    def _one(self, before: "Allocation", reusable: Ids, asked: "Asked") -> "Iterator[Allocation]":
-        """Yield what may come of one resource."""
-        held, name = before.held, asked.resource
-        recorded = held.devices.get(asked.key)
-        choice = self._settled(recorded, asked)
-        if isinstance(choice, End):
-            yield replace(before, end=choice)
-            return
-        if choice is not None:
-            yield replace(before, devices={**before.devices, name: choice})
-            return
-        picks = self._picks(held, reusable, asked)
-        if isinstance(picks, End):
-            yield replace(before, end=picks)
-            return
-        failure = self.plugin.failures.get(asked.pod)
-        if failure and failure.call == "GetPreferredAllocation" and picks.choice.call:
-            error = f"device plugin GetPreferredAllocation rpc failed with err: {failure.text}"
-            yield replace(before, held=_marked(held, name, picks.fixed), end=unexpected(error))
-            return
-        if failure and failure.call == "Allocate":
-            yield replace(before, held=replace(held, in_use=used_by_owner(held.devices)), end=unexpected(failure.text))
-            return
-        for picked in picks.results():
-            choice = replace(picks.choice, picked=picked)
-            devices = {**held.devices, asked.key: picked}
-            changed = _marked(replace(held, devices=devices), name, picked)
-            yield replace(before, held=changed, devices={**before.devices, name: choice})
-
-    def _settled(self, recorded: Ids | None, asked: "Asked") -> DeviceChoice | End | None:
-        """Return the end or the choice where nothing new is taken, None where something is."""
-        name, want = asked.resource, asked.want
-        if recorded is not None and len(recorded) != want:
-            changed = f'changed request for resource "{name}" from {len(recorded)} to {want}'
-            return unexpected(f'pod "{asked.uid}" container "{asked.container}" {changed}')
-        cards = self._cards(name)
-        if (asked.pod, asked.container) in self.running:
-            return _fixed_choice(recorded or _NONE, cards)
-        if name not in self.resources and name not in self.plugin.down:
-            return unexpected(f"cannot allocate unregistered device {name}")
-        healthy = self.resources.get(name, _UNREGISTERED).healthy
-        if not healthy:
-            return unexpected(f"no healthy devices present; cannot allocate unhealthy devices {name}")
-        if (recorded or _NONE) - healthy:
-            text = "previously allocated devices are no longer healthy; cannot allocate unhealthy devices"
-            return unexpected(f"{text} {name}")
-        return _fixed_choice(recorded or _NONE, cards) if recorded is not None or not want else None
-
-    def _cards(self, name: str) -> Mapping[str, str]:
-        devices = self.resources.get(name, _UNREGISTERED).devices
-        return {each.id: each.card or each.id for each in devices.values()}
-
-    def _picks(self, held: Held, reusable: Ids, asked: "Asked") -> Picks | End:
-        """Say from which devices the result is drawn, in kubelet's order of steps."""
-        name, want = asked.resource, asked.want
-        resource = self.resources[name]
-        cards = self._cards(name)
-        if len(reusable) >= want:
-            return Picks.of_reused(resource, reusable, want, cards)
-        need = want - len(reusable)
-        free = resource.healthy - held.in_use.get(name, _NONE)
-        if len(free) < need:
-            numbers = f"Requested: {need}, Available: {len(free)}"
-            return unexpected(f"requested number of devices unavailable for {name}. {numbers}")
-        aligned, unaligned = _split(resource, free, asked.mask)
-        pools = (aligned,) if need <= len(aligned) else (unaligned, free - aligned - unaligned)
-        fixed = reusable if need < len(aligned) else reusable | aligned
-        offered = aligned | reusable if need < len(aligned) else free | reusable
-        allowed = fixed | aligned if need <= len(aligned) else fixed | free
-        choice = self._choice(want, fixed, allowed, offered, asks=need != len(aligned))
-        choice = replace(choice, aligned=aligned, unaligned=unaligned, cards=cards)
-        return Picks(resource, choice, fixed, pools, self._answered(name, choice.call))
-
-    def _choice(self, want: int, fixed: Ids, allowed: Ids, offered: Ids, *, asks: bool) -> DeviceChoice:
-        call = Call(offered, fixed, want) if asks and self.plugin.has_preference else None
-        if len(allowed) == want:
-            return DeviceChoice(want, allowed, allowed, "forced", call)
-        return DeviceChoice(want, fixed, allowed, "plugin" if call else "arbitrary", call)
-
-    def _answered(self, name: str, call: Call | None) -> tuple[str, ...] | None:
-        """Return the ids that the plugin answers with, None where that is not known."""
-        if call is None:
-            return ()
-        if self.plugin.preference is None:
-            return None
-        liked = [each for each in self.plugin.preference.get(name, ()) if each in call.available]
-        listed = [*sorted(call.must_include), *(each for each in liked if each not in call.must_include)]
-        return tuple(listed[: call.size])
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One resource of one container, and the hint that is stored for it."""
-
-    pod: str
-    uid: str
-    container: str
-    resource: str
-    want: int
-    mask: int | None
-
-    @property
-    def key(self) -> DeviceKey:
-        """Under which its devices are recorded."""
-        return DeviceKey(self.pod, self.container, self.resource)
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """What came of giving a container its devices.
-
-    Attributes:
-        held: what is held afterwards.
-        devices: resource -> what was chosen.
-        end: why it ended, None if it did not.
-        reuse: what later containers may reuse.
-    """
-
-    held: Held
-    devices: Mapping[str, DeviceChoice]
-    end: End | None = None
-    reuse: Reuse = field(default_factory=Reuse)
-
-
-def _fixed_choice(ids: Ids, cards: Mapping[str, str]) -> DeviceChoice:
-    return DeviceChoice(len(ids), ids, ids, "forced", picked=ids, cards=cards)
-
-
-def _marked(held: Held, name: str, ids: Ids) -> Held:
-    return replace(held, in_use={**held.in_use, name: held.in_use.get(name, _NONE) | ids})
-
-
-def _split(resource: Resource, free: Ids, mask: int | None) -> tuple[Ids, Ids]:
-    """Return free devices that touch ``mask`` and those on other NUMA nodes; none of either without a hint."""
-    if mask is None or not resource.aligned:
-        return _NONE, _NONE
-    aligned = frozenset(each for each in free if resource.masks[each] & mask)
-    return aligned, frozenset(each for each in free - aligned if resource.devices[each].nodes)
-
-
-def _left_for_later(held: Held, reuse: Reuse, demand: Demand, container: ContainerDemand) -> Reuse:
-    devices = dict(reuse.devices)
-    for key, ids in held.devices.items():
-        if key[:2] == (demand.name, container.name):
-            before = devices.get(key.resource, _NONE)
-            devices[key.resource] = before | ids if container.phase is Phase.INIT else before - ids
-    return replace(reuse, devices=devices)

@@ -136,6 +136,7 @@ class Resource:
         healthy: ids of healthy devices.
         masks: id -> NUMA nodes.
         installed: NUMA nodes -> number of devices there, healthy or not.
+        cards: id -> physical card.
     """
 
     devices: Mapping[str, Device]
@@ -143,6 +144,7 @@ class Resource:
     healthy: frozenset[str]
     masks: Mapping[str, int]
     installed: Mapping[int, int]
+    cards: Mapping[str, str]
 
 
 def resource_of(devices: Iterable[Device]) -> Resource:
@@ -155,6 +157,7 @@ def resource_of(devices: Iterable[Device]) -> Resource:
         healthy=frozenset(device.id for device in by_id.values() if device.healthy),
         masks=masks,
         installed=Counter(masks.values()),
+        cards={device.id: device.card or device.id for device in by_id.values()},
     )
 
 

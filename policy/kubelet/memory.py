@@ -1,20 +1,16 @@
-"""The Static memory manager: hints and memory by NUMA node (Kubernetes: memorymanager policy_static)."""
+"""What the Static memory manager gives: memory by NUMA node (Kubernetes: memorymanager policy_static)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from policy.kubelet.demand import MEMORY, ContainerDemand, Demand
-from policy.kubelet.families import hints_of, too_many
-from policy.kubelet.held import Block, ContainerKey, Held, MemoryNode, Reuse, take
-from policy.kubelet.masks import members, subsets, sums
-from policy.kubelet.outcome import EMPTY_POD_POOL, End, Hints, Merged, Panic, Refusal, Stall, unexpected
+from policy.kubelet.demand import ContainerDemand, Demand
+from policy.kubelet.held import NO_REUSE, Block, ContainerKey, Held, MemoryNode, Reuse, take
+from policy.kubelet.masks import members
+from policy.kubelet.memory_hints import Kinds, mixes_groups, offer, starved
+from policy.kubelet.outcome import End, Hints, Merged, unexpected
 from policy.pod import Phase
 
-Kinds = Mapping[str, int]
-"""Kind of memory -> amount."""
-
-_NIL_POINTER: Final = "runtime error: invalid memory address or nil pointer dereference"
 _NOT_WHOLE: Final = "[memorymanager] failed to represent quantity as int64"
 _NO_DEFAULT: Final = (
     "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
@@ -23,80 +19,6 @@ _DEFAULT_NOT_PREFERRED: Final = "[memorymanager] failed to find the default pref
 _NOTHING_TO_EXTEND: Final = "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
 _EXTENDED_NOT_PREFERRED: Final = "[memorymanager] failed to find the extended preferred hint"
 _VIOLATES: Final = "[memorymanager] preferred hint violates NUMA node allocation"
-
-
-def container_hints(
-    held: Held, reuse: Reuse, demand: Demand, container: ContainerDemand
-) -> dict[str, Hints | None] | Panic | Stall:
-    """Return what can be offered to one container by kind of memory.
-
-    Nothing at all means no preference, and is the answer also where no set of NUMA nodes has enough (Kubernetes).
-    """
-    if not demand.guaranteed or demand.silent or container.memory is None:
-        return {}
-    recorded = held.blocks.get(ContainerKey(demand.name, container.name))
-    if recorded is not None:
-        return _recorded_hints(recorded, container.memory)
-    return _hints(held, reuse, container.memory)
-
-
-def pod_hints(held: Held, demand: Demand) -> dict[str, Hints | None] | Panic | Stall:
-    """Return what can be offered to the pod as a whole."""
-    if not demand.guaranteed or demand.silent or demand.memory is None:
-        return {}
-    if demand.by_pod and _starved(demand):
-        return {kind: Hints() for kind in demand.memory}
-    for each in demand.containers:
-        recorded = held.blocks.get(ContainerKey(demand.name, each.name))
-        if recorded is not None and demand.memory:
-            return _recorded_hints(recorded, demand.memory)
-    return _hints(held, Reuse(), demand.memory) if demand.memory else {}
-
-
-def _recorded_hints(blocks: Iterable[Block], want: Kinds) -> dict[str, Hints | None]:
-    """Repeat the hint of what is recorded; nothing where it is not what is asked for now."""
-    listed = tuple(blocks)
-    if len(listed) != len(want) or any(want.get(block.kind) != block.size for block in listed):
-        return {}
-    return {block.kind: Hints((block.nodes,), frozenset({block.nodes})) for block in listed}
-
-
-def _hints(held: Held, reuse: Reuse, want: Kinds) -> dict[str, Hints | None] | Panic | Stall:
-    offered = _offer(held.memory, reuse, want)
-    if not isinstance(offered, Hints):
-        return offered
-    return dict.fromkeys(want, offered) if offered.masks else {}
-
-
-def _offer(memory: Mapping[int, MemoryNode], reuse: Reuse, want: Kinds) -> Hints | Panic | Stall:
-    """Return the sets of NUMA nodes that can hold ``want``: one answer for all kinds (Kubernetes: calculateHints)."""
-    nodes = tuple(sorted(memory))
-    stall = too_many(nodes, MEMORY)
-    if stall:
-        return stall
-    if any(kind not in memory[node].free for kind in want for node in nodes):
-        return Panic(_NIL_POINTER)
-    masks = subsets(nodes)
-    able = set(masks[1:])
-    for kind, size in want.items():
-        installed = sums([memory[node].allocatable[kind] for node in nodes])
-        able = {mask for mask, amount in zip(masks, installed, strict=True) if amount >= size and mask in able}
-    width = min((mask.bit_count() for mask in able), default=len(nodes))
-    for kind, size in want.items():
-        free = zip(masks, sums([memory[node].free[kind] for node in nodes]), strict=True)
-        able = {mask for mask, amount in free if mask in able and amount + reuse.memory.get((mask, kind), 0) >= size}
-    allowed = (mask for mask in masks if mask in able and not _breaks_group(memory, mask, strict=True))
-    return hints_of(allowed, width) if want else Hints()
-
-
-def _breaks_group(memory: Mapping[int, MemoryNode], mask: int, *, strict: bool) -> bool:
-    """Tell whether ``mask`` mixes allocations on one NUMA node and on several, or two different groups.
-
-    ``strict`` also keeps a node of a group from being used alone; kubelet looks at that in hints only.
-    """
-    if mask.bit_count() == 1:
-        return strict and memory[mask.bit_length() - 1].group.bit_count() > 1
-    return any(memory[node].assignments > 0 and memory[node].group != mask for node in members(mask))
 
 
 def allocate(
@@ -127,10 +49,10 @@ def allocate_pod(held: Held, demand: Demand, hint: Merged) -> Held | End:
     """Give the pod its memory as one block and divide it (PodLevelResourceManagers)."""
     if not demand.guaranteed or demand.memory is None:
         return held
-    starved = _starved(demand)
-    if starved:
-        return starved
-    mask = _place(held, Reuse(), demand.memory, hint)
+    refused = starved(demand)
+    if refused:
+        return refused
+    mask = _place(held, NO_REUSE, demand.memory, hint)
     if not isinstance(mask, int):
         return mask
     if any(each.memory is None for each in demand.containers):
@@ -170,7 +92,7 @@ def _place(held: Held, reuse: Reuse, want: Kinds, hint: Merged) -> int | End:
     """Choose the NUMA nodes: those of the hint, a wider set where they lack memory, the best where there is no hint."""
     mask, preferred = hint.mask, hint.preferred
     if mask is None:
-        offered = _offer(held.memory, reuse, want)
+        offered = offer(held.memory, reuse, want)
         if not isinstance(offered, Hints):
             return offered
         if not offered.masks:
@@ -180,7 +102,7 @@ def _place(held: Held, reuse: Reuse, want: Kinds, hint: Merged) -> int | End:
             return unexpected(_DEFAULT_NOT_PREFERRED)
         preferred = mask in offered.preferred
     if not _has(held.memory, mask, want):
-        offered = _offer(held.memory, reuse, want)
+        offered = offer(held.memory, reuse, want)
         if not isinstance(offered, Hints):
             return offered
         wider = [each for each in offered.masks if not mask & ~each]
@@ -189,7 +111,7 @@ def _place(held: Held, reuse: Reuse, want: Kinds, hint: Merged) -> int | End:
         mask = _best(wider, offered)
         if preferred and mask not in offered.preferred:
             return unexpected(_EXTENDED_NOT_PREFERRED)
-    return unexpected(_VIOLATES) if _breaks_group(held.memory, mask, strict=False) else mask
+    return unexpected(_VIOLATES) if mixes_groups(held.memory, mask) else mask
 
 
 def _best(masks: Iterable[int], offered: Hints) -> int:
@@ -245,24 +167,3 @@ def _left_for_later(reuse: Reuse, container: ContainerDemand, blocks: Iterable[B
         before = memory.get(key, 0)
         memory[key] = max(before, block.size) if container.phase is Phase.INIT else max(0, before - block.size)
     return replace(reuse, memory=memory)
-
-
-def _starved(demand: Demand) -> Refusal | None:
-    """Refuse a pod whose exclusive containers leave no memory to the shared ones."""
-    lasting: dict[str, int] = {}
-    shared = False
-    for each in demand.containers:
-        own = each.memory or {}
-        if each.phase is not Phase.INIT:
-            shared = shared or not own
-            lasting = {kind: lasting.get(kind, 0) + own.get(kind, 0) for kind in {*lasting, *own}}
-            continue
-        short = [kind for kind, size in (demand.memory or {}).items() if lasting.get(kind, 0) >= size]
-        if short and not own:
-            text = f"pod rejected, pod has shared init containers but no {short[0]} available for them"
-            return Refusal(EMPTY_POD_POOL, text)
-    short = [kind for kind, size in (demand.memory or {}).items() if lasting.get(kind, 0) >= size]
-    if not shared or not short:
-        return None
-    text = f"pod rejected, sum of exclusive container {short[0]} requests equals pod budget"
-    return Refusal(EMPTY_POD_POOL, f"{text}, leaving no memory for shared containers")

@@ -4,7 +4,7 @@ kubelet draws from Go sets, in no order. Devices on the same NUMA nodes and of t
 results are listed once for each way to divide them among such kinds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -35,11 +35,11 @@ class Picks:
     answered: tuple[str, ...] | None = ()
 
     @classmethod
-    def of_reused(cls, resource: Resource, reusable: Ids, want: int, cards: Mapping[str, str]) -> "Picks":
+    def of_reused(cls, resource: Resource, reusable: Ids, want: int) -> "Picks":
         """Return the draw where ended init containers leave enough: neither health nor hint nor plugin matter."""
         exact = len(reusable) == want
         forced = reusable if exact else frozenset()
-        choice = DeviceChoice(want, forced, reusable, "forced" if exact else "arbitrary", cards=cards)
+        choice = DeviceChoice(want, forced, reusable, "forced" if exact else "arbitrary", cards=resource.cards)
         return cls(resource, choice, forced, (reusable,))
 
     def results(self) -> Iterator[Ids]:

@@ -42,6 +42,13 @@ class Kubelet:
         return self.settings.memory_policy == "Static"
 
     @property
+    def obeys_hints(self) -> bool:
+        """Whether a merged hint can decide over a pod, rather than only over which CPUs and devices it gets."""
+        whole_cores = self.cpus is not None and self.cpus.options.full_cores
+        follows = self.settings.topology_policy != "best-effort" or self.keeps_memory or whole_cores
+        return self.merger is not None and follows
+
+    @property
     def by_pod(self) -> bool:
         """Whether one hint is made for the whole pod."""
         return self.merger is not None and self.settings.scope == "pod"
