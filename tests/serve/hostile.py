@@ -116,6 +116,7 @@ def large_pods() -> Iterator[tuple[str, dict[str, Any]]]:
         "10,000 unsound containers",
         _with_containers(10_000, **{"nvidia.com/gpu": "1.5", "nvidia.com/gpucores": "101"}),
     )
+    yield "5,000 init containers and 50,000 types", _with_types(_with_containers(5000, "initContainers"))
     yield "50,000 tolerations", _with_spec(tolerations=[{"key": f"k{n}", "operator": "Exists"} for n in range(50_000)])
     yield (
         "5,000 affinity terms",
@@ -132,6 +133,11 @@ _TERMS: Final = [{"matchExpressions": [{"key": "k", "operator": "In", "values": 
 def _with_containers(count: int, field: str = "containers", **limits: str) -> dict[str, Any]:
     asked = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1", "nvidia.com/gpucores": "0", **limits}
     return _with_spec(**{field: [{"name": f"c{n}", "resources": {"limits": asked}} for n in range(count)]})
+
+
+def _with_types(source: dict[str, Any]) -> dict[str, Any]:
+    types = ",".join([*(f"t{number}" for number in range(50_000)), "A100"])
+    return {**source, "metadata": {**source["metadata"], "annotations": {"nvidia.com/use-gputype": types}}}
 
 
 def _with_spec(**fields: Any) -> dict[str, Any]:

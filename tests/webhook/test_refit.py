@@ -158,6 +158,19 @@ def test_an_unrelated_write_to_the_pod_is_no_reason_to_refuse(stage: Stage) -> N
     assert after.labels == {"a": "b"}
 
 
+def test_room_that_another_refit_took_meanwhile_is_not_given_twice(stage: Stage) -> None:
+    stage.cluster.create(placed("rival", "n", 0, memory=6000))
+    stage.cluster.create(placed("late", "n", 0, memory=6000))
+
+    def overtake() -> None:
+        stage.cluster.before = lambda: None
+        assert stage.ask(refit("rival", "n", [1]))["succeeded"] is True
+
+    stage.cluster.before = overtake
+    assert stage.ask(refit("late", "n", [1]))["failureReason"].endswith("(GPU-n-1: 6000 MiB needed, 4000 free)")
+    assert stage.annotations("late")[1] == "GPU-n-0,NVIDIA,6000,1:;"
+
+
 def test_an_entry_that_was_consumed_meanwhile_stays_consumed(stage: Stage) -> None:
     def consume() -> None:
         stage.cluster.before = lambda: None
