@@ -13,6 +13,7 @@ from certs.material import CertificateError
 from certs.names import service_names
 from certs.store import DirectoryStore
 from policy.placement.refit import RefitRequest
+from webhook.app import Operation
 from webhook.caller import TokenFile, Unauthenticated
 from webhook.cluster.file import FileCluster
 from webhook.cluster.interface import ClusterError, RejectedObjectError
@@ -66,17 +67,19 @@ def build(settings: Settings, metrics: Metrics) -> Service:
 
 def _operations(
     settings: Settings, cluster: FileCluster, levels: LevelsSource, caller: Authenticate, metrics: Metrics
-) -> Mapping[str, Any]:
+) -> Mapping[str, Operation]:
     def rules() -> Rules:
         return Rules(levels.current.operator.hami, levels.current.order)
 
     limits = settings.limits
-    return {
+    operations: dict[str, Operation] = {
         "/webhook": Admission(cluster, lambda: levels.current, metrics.finding, limits.webhook_bytes),
         "/refit": Refit(cluster, rules, caller, metrics.refit, limits.refit_bytes),
-        "/filter": Filter(cluster, rules, take_in=lambda pod: take_in(cluster, pod)),
-        "/bind": Bind(cluster, rules),
     }
+    if settings.extender:
+        operations["/filter"] = Filter(cluster, rules, take_in=lambda pod: take_in(cluster, pod))
+        operations["/bind"] = Bind(cluster, rules)
+    return operations
 
 
 def take_in(cluster: FileCluster, pod: Mapping[str, Any]) -> None:

@@ -100,6 +100,10 @@ class Settings(_Group):
     version: Literal["numafit.io/v1"] = Field(default="numafit.io/v1", description="version of these settings")
     cluster_files: _Paths = Field(default=(), description="files that hold the cluster to serve")
     authority: Literal["self", "hami"] = Field(default="self", description="who owns the accounting of reservations")
+    extender: bool = Field(
+        default=False,
+        description="whether /filter and /bind are served; they trust every caller, so let only the scheduler connect",
+    )
     levels_file: Path | None = Field(default=None, description="policy file with the level of each rule")
     refit_token_file: Path | None = Field(default=None, description="file with the token that a device plugin presents")
     ready_file: Path | None = Field(default=None, description="file that names both ports once the server answers")

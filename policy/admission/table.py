@@ -128,7 +128,7 @@ WITHOUT_FACTS: Final = (
     Rule("weights-malformed", ENFORCE, selection.weights_malformed, "Write `slot=N,core=N,memory=N`."),
     Rule("type-list-empty", ENFORCE, selection.type_list_empty, "Name GPU types, or remove the key."),
     Rule("bind-with-filter-policy", WARN, selection.bind_with_filter_policy, "Use `binpack`, `spread` or `numa`."),
-    Rule("facts-stale", WARN, _facts_stale, "See the age of facts in `/readyz?verbose` and in the metrics."),
+    Rule("facts-stale", WARN, _facts_stale, "See the metric `numafit_facts_age_seconds`."),
 )
 
 ANY_POD: Final = (

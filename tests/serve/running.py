@@ -33,6 +33,7 @@ class Numafit(Server):
             "listen-port": 0,
             "listen-ops-port": 0,
             "drain-seconds": 0,
+            "extender": "true",
         }
         arguments = [f"--{name}={value}" for name, value in given.items()]
         super().__init__(["webhook.cli", "serve", *arguments, *flags], directory / "certs" / "ca.crt", {})

@@ -14,7 +14,7 @@ from webhook.cli.version import number
 from webhook.settings import LEAVES, variable
 from webhook.sources import SettingsError, load
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 SHORT = {"cluster_files": "--cluster", "levels_file": "--levels"}
 """Flags that other commands have too, under the name that they have there."""
@@ -25,8 +25,8 @@ HELP = beginning_with(
         "numafit serve --cluster cluster.json --tls-directory ./certs --refit-token-file token",
         "NUMAFIT_LISTEN__PORT=0 numafit serve --config settings.yaml",
     ],
-    "Serve admission (/webhook), refits (/refit) and the scheduler's calls (/filter, /bind) over TLS, health and "
-    "metrics on a plain port. Every flag is a setting; a settings file and environment variables set the same ones: "
+    "Serve admission (/webhook), refits (/refit) and, if asked, the scheduler's calls (/filter, /bind) over TLS, "
+    "health and metrics on a plain port. Every flag is a setting; a settings file and environment variables set the same ones: "
     "`numafit config show` says what is in force and where it comes from.",
 )
 

@@ -98,6 +98,7 @@ def _start(directory: Path, cluster: Path, levels: Path) -> subprocess.Popen[byt
         "listen-host": "127.0.0.1",
         "listen-port": 0,
         "listen-ops-port": 0,
+        "extender": "true",
         "drain-seconds": 0,
     }
     with _log(directory).open("wb") as log:
