@@ -4,13 +4,11 @@ No member touches two NUMA nodes, and members are alike, so each place holds the
 cluster the sum of its places. What is lost is said by cause and adds up to what is free and not used.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
-from policy.capacity.offers import UNBOUNDED, accepts, most_on_different_cards, offer
+from policy.capacity.offers import UNBOUNDED, Offers, most_on_different_cards
 from policy.capacity.shapes import NO_LIMITS, CardRoom, Cluster, Limits, Locality, Member, NodeRoom
 
 
@@ -29,19 +27,50 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlaceCount:
-    """What one NUMA node, or the whole node, holds of a member.
+    """What one NUMA node, or the whole node, holds of a member, by each of its resources.
 
     Attributes:
-        members: how many.
+        gpus: cards of one member.
         shares: how many shares of cards there are for them; of whole cards a share is a card.
-        lost: cause -> shares that no member uses.
-        binding: resources at the smallest quotient, `gpu`, `cpu` and `mem`; more of one of several helps nothing.
+        idle: cards that nobody uses and the member may.
+        by_gpu: how many members the cards hold.
+        by_cpu: how many the CPUs do.
+        by_memory: how many the memory does.
     """
 
-    members: int
+    gpus: int
     shares: int
-    lost: Mapping[Cause, int]
-    binding: frozenset[str]
+    idle: int
+    by_gpu: int
+    by_cpu: int
+    by_memory: int
+
+    @property
+    def members(self) -> int:
+        """How many it holds."""
+        return min(self.by_gpu, self.by_cpu, self.by_memory)
+
+    @property
+    def binding(self) -> frozenset[str]:
+        """The resources that hold no more: `gpu`, `cpu`, `mem`. More of one of several helps nothing."""
+        members = self.members
+        much = {"gpu": self.by_gpu, "cpu": self.by_cpu, "mem": self.by_memory}
+        return frozenset(name for name, holds in much.items() if holds == members < UNBOUNDED)
+
+    @property
+    def lost(self) -> Mapping[Cause, int]:
+        """Cause -> shares that no member uses."""
+        members = self.members
+        if self.gpus * members == self.shares:
+            return {}
+        granularity, blocked = self.shares - self.gpus * self.by_gpu, self.gpus * (self.by_gpu - members)
+        found = {Cause.GRANULARITY: granularity, self._blocked_by(members): blocked}
+        return {cause: shares for cause, shares in found.items() if shares}
+
+    def _blocked_by(self, members: int) -> Cause:
+        if self.by_cpu == self.by_memory == members:
+            return Cause.SEVERAL
+        return Cause.CPU if self.by_cpu == members else Cause.MEMORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +120,17 @@ class Capacity:
 
 def measure(member: Member, cluster: Cluster, limits: Limits = NO_LIMITS) -> Capacity:
     """Count ``member`` in ``cluster``, in time proportional to the cards of nodes that differ."""
-    parts = [tuple(_node(alike.names, alike.room, member) for alike in part) for part in limits.split(cluster)]
-    best = max(parts, key=_total, default=())
-    counted = _total(best)
+    offers = Offers(member)
+    parts = [tuple(_node(alike.names, alike.room, member, offers) for alike in part) for part in limits.split(cluster)]
+    totals = [_total(part) for part in parts]
+    counted = max(totals, default=0)
     members = counted if limits.quota is None else min(counted, max(limits.quota, 0))
-    every = [node for part in parts for node in part]
-    lost = _lost(every)
-    _charge(lost, Cause.DOMAIN, member.gpus * (sum(map(_total, parts)) - counted))
-    _charge(lost, Cause.QUOTA, member.gpus * (counted - members))
-    return Capacity(member, members, _idle(member, cluster), dict(lost), tuple(every))
+    every = tuple(node for part in parts for node in part)
+    lost: dict[Cause, int] = {}
+    for node in every:
+        _charge(lost, node.lost, len(node.names))
+    _charge(lost, {Cause.DOMAIN: sum(totals) - counted, Cause.QUOTA: counted - members}, member.gpus)
+    return Capacity(member, members, sum(map(_idle, every)), lost, every)
 
 
 def most(member: Member, cluster: Cluster, limits: Limits = NO_LIMITS) -> int:
@@ -111,37 +142,27 @@ def _total(nodes: Iterable[NodeCount]) -> int:
     return min(sum(node.members * len(node.names) for node in nodes), UNBOUNDED)
 
 
-def _lost(nodes: Iterable[NodeCount]) -> Counter[Cause]:
-    lost: Counter[Cause] = Counter()
-    for node in nodes:
-        for cause, shares in node.lost.items():
-            lost[cause] += shares * len(node.names)
-    return lost
+def _idle(node: NodeCount) -> int:
+    return len(node.names) * sum(place.idle for place in node.places)
 
 
-def _charge(lost: Counter[Cause], cause: Cause, shares: int) -> None:
-    if shares:
-        lost[cause] += shares
+def _charge(lost: dict[Cause, int], causes: Mapping[Cause, int], times: int) -> None:
+    for cause, shares in causes.items():
+        if shares * times:
+            lost[cause] = lost.get(cause, 0) + shares * times
 
 
-def _idle(member: Member, cluster: Cluster) -> int:
-    return sum(
-        len(alike.names) * sum(card.is_idle and accepts(member, card) for card in alike.room.cards) for alike in cluster
-    )
-
-
-def _node(names: tuple[str, ...], room: NodeRoom, member: Member) -> NodeCount:
-    counts = tuple(_place(*place, member) for place in places(room, member.place))
-    lost: Counter[Cause] = Counter()
+def _node(names: tuple[str, ...], room: NodeRoom, member: Member, offers: Offers) -> NodeCount:
+    counts = tuple(_place(*place, member, offers) for place in places(room, member.place))
     if member.name in room.barred:
-        _charge(lost, Cause.BARRED, sum(place.shares for place in counts))
-        return NodeCount(names, 0, counts, lost)
-    together = min(sum(place.members for place in counts), UNBOUNDED)
+        shares = sum(count.shares for count in counts)
+        return NodeCount(names, 0, counts, {Cause.BARRED: shares} if shares else {})
+    together = min(sum(count.members for count in counts), UNBOUNDED)
     members = min(together, node_cap(room, member))
-    for place in counts:
-        for cause, shares in place.lost.items():
-            lost[cause] += shares
-    _charge(lost, Cause.NODE_CAP, member.gpus * (together - members))
+    lost: dict[Cause, int] = {}
+    for count in counts:
+        _charge(lost, count.lost, 1)
+    _charge(lost, {Cause.NODE_CAP: together - members}, member.gpus)
     return NodeCount(names, members, counts, lost)
 
 
@@ -167,31 +188,18 @@ def node_cap(room: NodeRoom, member: Member) -> int:
     return min(seats, _quotient(room.cpu, member.cpus), _quotient(room.memory, member.memory))
 
 
-_NOTHING_LOST: Final[Mapping[Cause, int]] = {}
-
-
-def _place(cards: Sequence[CardRoom], cpu: int | None, memory: int | None, member: Member) -> PlaceCount:
-    gpus = member.gpus
-    offers = [offer(member, card) for card in cards] if gpus else []
-    by_gpu = most_on_different_cards(offers, gpus)
-    by_cpu = _quotient(cpu, member.cpus) if member.is_aligned else 0
-    by_memory = _quotient(memory, member.memory)
-    members, shares = min(by_gpu, by_cpu, by_memory), sum(offers)
-    binding = frozenset(
-        name for name, much in (("gpu", by_gpu), ("cpu", by_cpu), ("mem", by_memory)) if much == members < UNBOUNDED
+def _place(
+    cards: Sequence[CardRoom], cpu: int | None, memory: int | None, member: Member, offers: Offers
+) -> PlaceCount:
+    offered, idle = offers.of(cards)
+    return PlaceCount(
+        gpus=member.gpus,
+        shares=sum(offered),
+        idle=idle,
+        by_gpu=most_on_different_cards(offered, member.gpus),
+        by_cpu=_quotient(cpu, member.cpus) if member.is_aligned else 0,
+        by_memory=_quotient(memory, member.memory),
     )
-    if gpus * members == shares:
-        return PlaceCount(members, shares, _NOTHING_LOST, binding)
-    lost: Counter[Cause] = Counter()
-    _charge(lost, Cause.GRANULARITY, shares - gpus * by_gpu if gpus else 0)
-    _charge(lost, _blocked_by(binding), gpus * (by_gpu - members))
-    return PlaceCount(members, shares, lost, binding)
-
-
-def _blocked_by(binding: frozenset[str]) -> Cause:
-    if {"cpu", "mem"} <= binding:
-        return Cause.SEVERAL
-    return Cause.CPU if "cpu" in binding else Cause.MEMORY
 
 
 def _quotient(left: int | None, need: int) -> int:

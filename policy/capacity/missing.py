@@ -10,9 +10,9 @@ from heapq import merge
 from itertools import accumulate, islice, pairwise
 from typing import Final
 
-from policy.capacity.count import measure, most, places
+from policy.capacity.count import PlaceCount, measure, most, node_cap, places
 from policy.capacity.ladder import Ask, without
-from policy.capacity.offers import offer
+from policy.capacity.offers import UNBOUNDED, offer
 from policy.capacity.shapes import NO_LIMITS, Alike, Cluster, Limits, Member, NodeRoom
 
 _ADDABLE: Final = (Ask.CPU, Ask.MEMORY, Ask.GPU)
@@ -70,21 +70,28 @@ def _cheapest(member: Member, cluster: Cluster, needed: int, ask: Ask) -> Additi
 def _prices(member: Member, room: NodeRoom, ask: Ask, most_wanted: int) -> list[int]:
     """Return what each member more on the node would cost, in rising order, as far as the other resources go."""
     (now,) = measure(member, (Alike(room, ("",)),)).nodes
-    (freed,) = measure(without(member, ask), (Alike(room, ("",)),)).nodes
-    lefts = _lefts(member, room, ask)
+    if member.name in room.barred or not member.is_aligned:
+        return []
     need = {Ask.CPU: member.cpus, Ask.MEMORY: member.memory, Ask.GPU: member.gpus}[ask]
     margins = merge(
         *(
-            _margins(left, need, place.members, could.members)
-            for left, place, could in zip(lefts, now.places, freed.places, strict=True)
+            _margins(left, need, place.members, _others(place, ask))
+            for left, place in zip(_lefts(member, room, ask), now.places, strict=True)
             if left is not None
         )
     )
-    base = sum(place.members for place in now.places)
+    base = min(sum(place.members for place in now.places), UNBOUNDED)
     totals = [0, *accumulate(islice(margins, most_wanted))]
-    end = min(freed.members, now.members + most_wanted)
-    costs = [_cost(count, base, totals, _on_node(room, ask), need) for count in range(now.members, end + 1)]
+    cap = node_cap(room, member if ask is Ask.GPU else without(member, ask))
+    counts = range(now.members, min(now.members + most_wanted, cap) + 1)
+    costs = [_cost(count, base, totals, _on_node(room, ask), need) for count in counts]
     return [after - before for before, after in pairwise(costs) if after is not None and before is not None]
+
+
+def _others(place: PlaceCount, ask: Ask) -> int:
+    """Return how many members the place's other resources hold."""
+    holds = {Ask.GPU: place.by_gpu, Ask.CPU: place.by_cpu, Ask.MEMORY: place.by_memory}
+    return min(holds[other] for other in holds if other is not ask)
 
 
 def _cost(count: int, base: int, totals: Sequence[int], left: int | None, need: int) -> int | None:

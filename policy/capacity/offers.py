@@ -32,9 +32,13 @@ def offer(member: Member, room: CardRoom) -> int:
     In HAMi's rules a request for all cores wants an unused card, and one for no cores a card whose cores are not
     all given.
     """
+    return _shares(member, room) if accepts(member, room) else 0
+
+
+def _shares(member: Member, room: CardRoom) -> int:
     card, use, asked = room.card, room.use, member.request
     free = card.slots - use.slots
-    if free <= 0 or not accepts(member, room):
+    if free <= 0:
         return 0
     memory, cores = card.memory - use.memory, card.cores - use.cores
     alone = member.alone or asked.cores == WHOLE_CARD == card.cores
@@ -66,3 +70,28 @@ def most_on_different_cards(offers: Sequence[int], cards: int) -> int:
         else:
             high = middle - 1
     return low
+
+
+class Offers:
+    """What cards offer one member, each card looked at once.
+
+    Equal cards of a cluster are mostly one object, and all live as long as the count does, so that a card's identity is
+    the cheapest key for it.
+    """
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._known: dict[int, tuple[int, bool]] = {}
+
+    def of(self, cards: Sequence[CardRoom]) -> tuple[list[int], int]:
+        """Return what each of ``cards`` offers, nothing to a member without GPUs, and how many are idle."""
+        known = self._known
+        found = [known.get(id(card)) or self._look(card) for card in cards]
+        offered = [offers for offers, _ in found] if self._member.gpus else []
+        return offered, sum(idle for _, idle in found)
+
+    def _look(self, card: CardRoom) -> tuple[int, bool]:
+        accepted = accepts(self._member, card)
+        found = (_shares(self._member, card), card.is_idle) if accepted else (0, False)
+        self._known[id(card)] = found
+        return found
