@@ -81,9 +81,8 @@ def test_a_configuration_is_read_from_a_file_and_from_configz(*, wrapped: bool) 
     ("config", "said"),
     [
         (
-            {"topologyManagerPolicy": "strict"},
-            "topologyManagerPolicy is 'strict'; it must be one of none, best-effort, restricted, single-numa-node, "
-            "so it stays unknown",
+            {"topologyManagerScope": "node"},
+            "topologyManagerScope is 'node'; it must be one of container, pod, so it stays unknown",
         ),
         (
             {"memoryManagerPolicy": "static"},

@@ -11,10 +11,9 @@ from policy.kubelet.masks import read_list
 from tests.policy.inventory import samples
 
 READERS = (read_links, read_numactl, read_lscpu, read_lscpu_table)
-WORDS = st.sampled_from(
-    ("GPU0,GPU1,NIC0, X ,NV4,SYS,CPU Affinity,\t,\n,N/A,0-3,node 0 cpus:,node 0 size: 5 MB,Socket(s): 2").split(",")
-    + ["# CPU,Node", "0,0", "available: 1 nodes (0)", "NUMA node0 CPU(s):", "9" * 20, "\x1b[4m"]
-)
+TABLE_WORDS = ["GPU0", "GPU1", "NIC0", " X ", "NV4", "SYS", "CPU Affinity", "\t", "N/A", "0-3", "\x1b[4m", "9" * 20]
+LINES = ["node 0 cpus: 1", "available: 1 nodes (0)", "# CPU,Node", "0,0", "Socket(s): 2", "NUMA node0 CPU(s):", "\n"]
+WORDS = st.sampled_from([*TABLE_WORDS, *LINES])
 ANYTHING = st.text(max_size=200) | st.lists(WORDS, max_size=30).map("".join)
 
 
