@@ -77,8 +77,24 @@ def start(
     if isinstance(cpus, StartError):
         return cpus
     on_device_nodes = settings.rules.hints_on_device_nodes
-    devices = DeviceManager(machine.nodes, machine.resources, plugin, on_device_nodes, running)
+    registered = {name: each for name, each in machine.resources.items() if name not in plugin.down}
+    devices = DeviceManager(machine.nodes, registered, plugin, on_device_nodes, running)
     return Kubelet(settings, merger, devices, cpus)
+
+
+def pool_without(layout: Layout, settings: Settings, taken: int) -> int:
+    """Return the shared pool that is left where containers hold ``taken``, as the state file has it."""
+    options = read_cpu_options(settings)
+    if settings.cpu_policy == "none" or isinstance(options, StartError) or not options.strict_reservation:
+        return layout.all & ~taken
+    reserved = _reserved(layout, settings, options)
+    return layout.all & ~taken & ~(reserved if isinstance(reserved, int) else 0)
+
+
+def _reserved(layout: Layout, settings: Settings, options: CpuOptions) -> int | None:
+    """Return the reserved CPUs: the set that is given, else as many as are given, picked as for a container."""
+    picked = settings.reserved_cpus or take(layout, layout.all, ceil(settings.reserved_amount), options)
+    return picked if isinstance(picked, int) else None
 
 
 def _merger(machine: Machine, settings: Settings) -> Merger | StartError | None:
@@ -107,9 +123,7 @@ def _cpu_manager(layout: Layout, settings: Settings, held: Held) -> CpuManager |
         return StartError(f"new none policy error: None policy: received unsupported options=map[{options}]")
     amount = settings.reserved_cpus.bit_count() or ceil(settings.reserved_amount)
     if amount < 1:
-        return StartError(
-            "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
-        )
+        return StartError("[cpumanager] unable to determine reserved CPU resources for static policy")
     error = _options_error(layout, settings)
     if isinstance(error, StartError):
         return StartError(f"new static policy error: {error.text}")
@@ -132,8 +146,8 @@ def _options_error(layout: Layout, settings: Settings) -> CpuOptions | StartErro
 def _static(
     layout: Layout, settings: Settings, options: CpuOptions, amount: int, held: Held
 ) -> CpuManager | StartError:
-    reserved = settings.reserved_cpus or take(layout, layout.all, amount, options)
-    if not isinstance(reserved, int):
+    reserved = _reserved(layout, settings, options)
+    if reserved is None:
         text = "[cpumanager] unable to reserve the required amount of CPUs (size of  did not equal"
         return StartError(f"new static policy error: {text} {amount})")
     strange = next(members(reserved & ~layout.all), None)

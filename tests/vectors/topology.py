@@ -9,12 +9,12 @@ from policy import quantity
 from policy.kubelet.demand import Demand, PodLevel, demand_of
 from policy.kubelet.devices import Failure, Plugin
 from policy.kubelet.held import ContainerKey, DeviceKey, Held, MemoryNode, used_by_owner
-from policy.kubelet.machine import Cpu, Device, Machine, lay_out, resource_of
+from policy.kubelet.machine import Cpu, Device, Machine, lay_out, mask_of_sets, resource_of
 from policy.kubelet.masks import in_kubelet_order, mask_of, members, read_list, write_list
 from policy.kubelet.outcome import Answers, ContainerOutcome, DeviceChoice, Hints, Merged, Prediction, Verdict
 from policy.kubelet.predict import predict_all
 from policy.kubelet.settings import Settings
-from policy.kubelet.start import start
+from policy.kubelet.start import pool_without, start
 from policy.kubelet.versions import VERIFIED, Level
 from policy.pod import read_pod
 from tests.vectors.runner import Answer, Vector
@@ -74,7 +74,7 @@ def machine_of(node: Mapping[str, Any]) -> Machine:
     return Machine(
         nodes=tuple(node["numa"]),
         layout=lay_out(_cpus(node)),
-        resources={name: resource_of(_devices(listed)) for name, listed in node["devices"].items() if listed},
+        resources={name: resource_of(_devices(listed)) for name, listed in node["devices"].items()},
         distances={int(key): tuple(row) for key, row in (node.get("distances") or {}).items()},
     )
 
@@ -124,9 +124,7 @@ def _held(node: Mapping[str, Any], settings: Settings, machine: Machine) -> Held
         for name, ids in (each.get("devices") or {}).items():
             devices[DeviceKey("pod", container, name)] = frozenset(ids)
     devices = {key: ids for key, ids in devices.items() if ids}
-    shared = machine.layout.all & ~sum(cpus.values())
-    if settings.cpu_options.get("strict-cpu-reservation") == "true":
-        shared &= ~settings.reserved_cpus
+    shared = pool_without(machine.layout, settings, mask_of_sets(cpus.values()))
     memory = _memory(node) if settings.memory_policy == "Static" else {}
     return Held(shared, cpus, {}, devices, used_by_owner(devices), memory)
 

@@ -76,7 +76,7 @@ def _cpu(**options: str) -> dict[str, str]:
         (
             TWO,
             build.static("none", ""),
-            "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero",
+            "[cpumanager] unable to determine reserved CPU resources for static policy",
         ),
         (
             TWO,
