@@ -7,9 +7,9 @@ from policy import quantity
 from policy.capacity.offers import accepts
 from policy.capacity.shapes import NO_GPU, Cluster, Locality, Member
 from policy.facts import NOTHING, Facts
-from policy.hami.annotations import AnnotationError, CardFilter, alignment, numa_bind
+from policy.hami.annotations import CardFilter, alignment, numa_bind
 from policy.hami.errors import shown
-from policy.hami.request import PERCENT_UNSET, WHOLE_CARD, HamiConfig, Request, read_request
+from policy.hami.request import PERCENT_UNSET, WHOLE_CARD, HamiConfig, InvalidRequestError, Request, read_request
 from policy.placement.order import memory_on
 from policy.placement.rules import Rules
 from policy.pod import Container, Phase, Pod
@@ -115,7 +115,7 @@ def _amount(container: Container, resource: str) -> Fraction:
     value = container.requests.get(resource, container.limits.get(resource))
     amount = Fraction(0) if value is None else quantity.parse(value)
     if amount is None or amount < 0:
-        raise AnnotationError(
+        raise InvalidRequestError(
             f'{resource} of container "{container.name}" is {shown(value)}; '
             "it must be a quantity from 0, such as 16 or 500m"
         )

@@ -10,6 +10,7 @@ from typing import Final
 
 from policy.capacity.count import most
 from policy.capacity.shapes import NO_GPU, NO_LIMITS, Cluster, Limits, Locality, Member
+from policy.hami.request import Request
 
 _CPU: Final = 1000
 
@@ -59,47 +60,43 @@ def largest_requests(member: Member, cluster: Cluster, needed: int, limits: Limi
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An amount asked, the unit in which it can be asked, and the member that asks for another amount."""
+    """An amount asked, the unit in which it can be asked, the member that asks for another amount, and the least."""
 
     amount: int
     unit: int
     smaller: Callable[[int], Member]
+    least: int = 0
 
 
 def _largest(asked: _Asked, cluster: Cluster, needed: int, limits: Limits) -> int | None:
     """Return the largest amount that is enough, None for none; a smaller one is never worse."""
-    low, high = -1, (asked.amount - 1) // asked.unit
+    low, high = asked.least - 1, (asked.amount - 1) // asked.unit
     while low < high:
         middle = (low + high + 1) // 2
         if most(asked.smaller(middle * asked.unit), cluster, limits) >= needed:
             low = middle
         else:
             high = middle - 1
-    return None if low < 0 else low * asked.unit
+    return None if low < asked.least else low * asked.unit
 
 
 def _asks(member: Member) -> Mapping[Ask, _Asked]:
+    """Return what can be made smaller. Of a card nothing is another rule than little: the least is 1."""
     request = member.request
-    found: dict[Ask, _Asked] = {
+    found = {
         Ask.CPU: _Asked(member.cpus, _cpu_unit(member), lambda much: replace(member, cpus=much)),
         Ask.MEMORY: _Asked(member.memory, 1, lambda much: replace(member, memory=much)),
-        Ask.GPU: _Asked(request.nums, 1, lambda much: replace(member, request=replace(request, nums=much))),
+        Ask.GPU: _of_cards(member, request.nums, lambda much: replace(request, nums=much)),
+        Ask.GPU_MEMORY: _of_cards(member, request.memory, lambda much: replace(request, memory=much)),
+        Ask.GPU_CORES: _of_cards(member, request.cores, lambda much: replace(request, cores=much)),
     }
-    if request.memory:
-        found[Ask.GPU_MEMORY] = _Asked(request.memory, 1, lambda much: _of_memory(member, much))
-    if not member.takes_whole_cards and request.cores > 1:
-        found[Ask.GPU_CORES] = _Asked(request.cores, 1, lambda much: _of_cores(member, much))
+    if member.takes_whole_cards:
+        del found[Ask.GPU_CORES]
     return {ask: asked for ask, asked in found.items() if asked.amount}
 
 
-def _of_memory(member: Member, much: int) -> Member:
-    """An amount of 0 would mean the percentage, so the least is 1 MiB."""
-    return replace(member, request=replace(member.request, memory=max(much, 1)))
-
-
-def _of_cores(member: Member, much: int) -> Member:
-    """Asking for no cores is another rule than asking for few, so the least is 1 percent."""
-    return replace(member, request=replace(member.request, cores=max(much, 1)))
+def _of_cards(member: Member, amount: int, smaller: Callable[[int], Request]) -> _Asked:
+    return _Asked(amount, 1, lambda much: replace(member, request=smaller(much)), least=1)
 
 
 def _cpu_unit(member: Member) -> int:

@@ -7,6 +7,7 @@ whatever the others do are left out beforehand, so that large clusters with room
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -14,7 +15,7 @@ from policy.capacity.greedy import Choice, big_first, place_in_turn
 from policy.capacity.shapes import Cluster, Member
 from policy.capacity.states import Goods, States
 
-WORK: Final = 40_000
+WORK: Final = 50_000
 """How many partial placements are looked at before the search gives up."""
 
 MOST_SEARCHED: Final = 200
@@ -34,7 +35,7 @@ def fits(members: Sequence[Member], cluster: Cluster, work: int = WORK) -> Verdi
 
     The order matters to members that want a card nobody uses yet, or a card whose cores are not all given.
     """
-    wanted = [member for member in members if member.count > 0]
+    wanted = _merged(members, cluster)
     states = States(wanted)
     nodes = Counter[int]()
     for alike in cluster:
@@ -47,6 +48,17 @@ def fits(members: Sequence[Member], cluster: Cluster, work: int = WORK) -> Verdi
     if place_in_turn(_in_order(big_first(wanted)), cluster, Choice.BEST_FIT):
         return Verdict.YES
     return _Search(states, kinds, work).run(nodes)
+
+
+def _merged(members: Iterable[Member], cluster: Cluster) -> list[Member]:
+    """Make one kind of members that ask for the same and are kept off the same nodes, so that none is tried twice."""
+    found: dict[tuple[Member, tuple[bool, ...]], Member] = {}
+    for member in members:
+        kept_off = tuple(member.name in alike.room.barred for alike in cluster)
+        key = replace(member, name="", count=0), kept_off
+        first = found.get(key)
+        found[key] = member if first is None else replace(first, count=first.count + member.count)
+    return [member for member in found.values() if member.count > 0]
 
 
 def _in_order(members: Iterable[Member]) -> list[Member]:
