@@ -2,9 +2,11 @@
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _DECISIONS = logging.getLogger("numafit.decision")
@@ -12,11 +14,33 @@ _DECISIONS = logging.getLogger("numafit.decision")
 
 def configure(level: str, form: str) -> None:
     """Send all logging of the process to stderr. `form` is text or json; `level` the least that is written."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Lines()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    # What no line names need not be found out for each record.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+
+
+class _Lines(logging.Handler):
+    """Writes each record as one line to stderr, and makes it before others have to wait."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Make the line, then take one's turn to write it."""
+        try:
+            self._write(f"{self.format(record)}\n".encode(errors="backslashreplace"))
+        except Exception:  # noqa: BLE001 - whatever it is, a line that cannot be written ends no request
+            self.handleError(record)
+        return True
+
+    def _write(self, line: bytes) -> None:
+        self.acquire()
+        try:
+            sys.stderr.buffer.write(line)
+            sys.stderr.buffer.flush()
+        finally:
+            self.release()
 
 
 def decision(path: str, verdict: str, seconds: float, fields: Mapping[str, object]) -> None:
@@ -66,8 +90,12 @@ class JsonLines(logging.Formatter):
 
 
 def _instant(record: logging.LogRecord) -> str:
-    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-    return f"{seconds}.{int(record.msecs):03d}Z"
+    return f"{_second(int(record.created))}.{int(record.msecs):03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(created: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(created))
 
 
 def _plain(value: object) -> str:
@@ -75,8 +103,7 @@ def _plain(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(_plain(item) for item in value)
     text = str(value)
-    bare = text and text.isascii() and text.isprintable() and _QUOTED.isdisjoint(text)
-    return text if bare else json.dumps(text)
+    return text if _BARE.fullmatch(text) else json.dumps(text)
 
 
-_QUOTED = frozenset(' "=')
+_BARE = re.compile(r"[!#-<>-~]+")

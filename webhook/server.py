@@ -121,6 +121,7 @@ class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ann
         self.cfg.set("ssl_context", lambda _conf, _default: self._context())
         self.cfg.set("pre_request", self._before_request)
         self.cfg.set("post_worker_init", lambda _worker: self._started())
+        self.cfg.settle()
 
     def load(self) -> Any:
         """Build the service; called once, in the worker."""
@@ -156,6 +157,8 @@ class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ann
     def _started(self) -> None:
         checks = {"drain": lambda: "draining" if self.draining else None, **self.service.checks}
         OpsServer(self._plain, checks, self.service.notes, self.metrics).start()
+        gc.collect()
+        gc.freeze()  # collections of what requests leave must not go through the whole cluster
         if self.settings.ready_file:
             _announce(self.settings.ready_file, {**self._ports, "pid": os.getppid()})
         _log.info("serving operations on TLS port %(port)d, health and metrics on plain port %(ops_port)d", self._ports)
@@ -183,6 +186,10 @@ class DrainingArbiter(Arbiter):  # type: ignore[misc]  # gunicorn has no annotat
 
 class _TlsConfig(Config):  # type: ignore[misc]  # gunicorn has no annotations
     is_ssl = True  # gunicorn takes it from file names; here the context comes from a hook
+
+    def settle(self) -> None:
+        """Make plain attributes of the settings: gunicorn looks up twenty a request, through two calls each."""
+        self.__dict__.update({name: setting.get() for name, setting in self.settings.items()})
 
 
 class _Log(Logger):  # type: ignore[misc]  # gunicorn has no annotations
