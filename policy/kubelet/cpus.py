@@ -21,14 +21,13 @@ class CpuManager:
 
     Attributes:
         reserved: CPUs that are never given out.
-        counts_own: whether full-pcpus-only counts CPUs that the container has (Rules.counts_own_cpus).
-        says_none_left: see Rules.says_none_left.
+        keeps_recorded_first, says_none_left: see Rules.
     """
 
     layout: Layout
     options: CpuOptions
     reserved: int
-    counts_own: bool = False
+    keeps_recorded_first: bool = False
     says_none_left: bool = True
 
     def hints(self, held: Held, reuse: Reuse, demand: Demand, container: ContainerDemand) -> Hints | Stall | None:
@@ -86,8 +85,8 @@ class CpuManager:
             return held, reuse
         key = ContainerKey(demand.name, container.name)
         recorded = held.cpus.get(key)
-        refused = self._misaligned(held, container.cpus, recorded or 0)
-        if refused:
+        refused = self._misaligned(held, container.cpus)
+        if refused and (recorded is None or not self.keeps_recorded_first):
             return refused
         if recorded is not None:
             return held, left_for_later(reuse, container, recorded)
@@ -104,7 +103,7 @@ class CpuManager:
         starved = _starved(demand)
         if starved:
             return starved
-        refused = self._misaligned(held, demand.cpus, 0)
+        refused = self._misaligned(held, demand.cpus)
         if refused:
             return refused
         block = self.pick(held.shared & ~self.reserved, demand.cpus, mask)
@@ -137,13 +136,12 @@ class CpuManager:
                 kept |= part
         return {each.name: parts.get(each.name, block & ~kept) for each in demand.containers}
 
-    def _misaligned(self, held: Held, want: int, own: int) -> Refusal | None:
+    def _misaligned(self, held: Held, want: int) -> Refusal | None:
         """Apply the check of full-pcpus-only; it looks at the whole machine, not at the hint."""
         if not self.options.full_cores:
             return None
         per_core = self.layout.per_core
-        whole = ~self.layout.siblings(self.reserved)
-        available = ((held.shared | (own if self.counts_own else 0)) & whole).bit_count()
+        available = (held.shared & ~self.layout.siblings(self.reserved)).bit_count()
         if want % per_core or (want > available and not available and not self.says_none_left):
             return Refusal(
                 SMT_ALIGNMENT, f"SMT Alignment Error: requested {want} cpus not multiple cpus per core = {per_core}"

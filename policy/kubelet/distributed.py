@@ -10,7 +10,7 @@ from itertools import combinations
 from math import floor, inf, sqrt
 from typing import Final
 
-from policy.kubelet.machine import Layout, Unit
+from policy.kubelet.machine import Layout, Unit, mask_of_sets
 from policy.kubelet.outcome import Stall
 from policy.kubelet.packed import by_free, take_packed
 from policy.kubelet.settings import CpuOptions
@@ -18,20 +18,29 @@ from policy.kubelet.settings import CpuOptions
 MOST_TRIES: Final = 2_000_000
 """Combinations after which kubelet would not answer in time."""
 
+_PACKED: Final = CpuOptions()
+
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """From which NUMA nodes to take.
 
     Attributes:
+        split: whether they are on several sockets although one would be better.
         balance: standard deviation of the free CPUs that would be left, the lower the better.
         nodes: each gives the same number of CPUs.
+        share: that number.
         rest: those that give one group more in turn.
     """
 
+    split: bool
     balance: float
-    nodes: tuple[Unit, ...]
+    nodes: tuple[Unit, ...] = ()
+    share: int = 0
     rest: tuple[Unit, ...] = ()
+
+    def beats(self, other: "_Plan") -> bool:
+        return (self.split, self.balance) < (other.split, other.balance)
 
 
 def take_distributed(layout: Layout, free: int, count: int, options: CpuOptions) -> int | Stall | None:
@@ -44,14 +53,15 @@ def take_distributed(layout: Layout, free: int, count: int, options: CpuOptions)
     if count < 1:
         return 0
     numas = by_free(layout, free)
+    in_sockets = options.by_socket and options.distributes_in_sockets
     groups = count // group
     per_node = _parts(_parts(layout.all.bit_count(), group), len(layout.numas))
     for width in range(_parts(groups, per_node), min(groups, len(numas)) + 1):
-        plan = _best_plan(numas, width, free, count, group)
+        plan = _Search(layout, free, count, group, in_sockets).best(numas, width)
         if isinstance(plan, Stall):
             return plan
         if plan is not None:
-            return _take(layout, free, count, group, plan, options)
+            return _take(layout, free, count, group, plan)
     return take_packed(layout, free, count, options)
 
 
@@ -60,45 +70,62 @@ def _parts(amount: int, size: int) -> int:
     return -(-amount // size)
 
 
-def _best_plan(numas: Sequence[Unit], width: int, free: int, count: int, group: int) -> _Plan | Stall | None:
-    room = {unit: (unit[1] & free).bit_count() for unit in numas}
-    share = count // width // group * group
-    best = _Plan(inf, ())
-    tries = 0
-    for nodes in combinations(numas, width):
-        if best.balance == 0:
-            break
-        if sum(room[node] // group for node in nodes) * group < count or min(room[node] for node in nodes) < share:
-            continue
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is looked for: ``count`` CPUs of ``free`` in groups of ``group``, on one socket where that is asked for."""
+
+    layout: Layout
+    free: int
+    count: int
+    group: int
+    in_sockets: bool
+
+    def best(self, numas: Sequence[Unit], width: int) -> _Plan | Stall | None:
+        """Return the best plan on ``width`` of ``numas``, None if there is none."""
+        room = {unit: (unit[1] & self.free).bit_count() for unit in numas}
+        best = _Plan(self.in_sockets, inf)
+        tries = 0
+        for nodes in combinations(numas, width):
+            if best.balance == 0 and not best.split:
+                break
+            for plan in self._plans(nodes, room):
+                tries += 1
+                if isinstance(plan, Stall) or tries > MOST_TRIES:
+                    return plan if isinstance(plan, Stall) else Stall("distributing CPUs across NUMA nodes", tries)
+                if plan.beats(best):
+                    best = plan
+        return best if best.nodes else None
+
+    def _plans(self, nodes: tuple[Unit, ...], room: dict[Unit, int]) -> Iterator[_Plan | Stall]:
+        """Yield the best ways to take from ``nodes``, better and better ones."""
+        whole = [room[node] // self.group * self.group for node in nodes]
+        share = self.count // len(nodes) // self.group * self.group
+        if self.in_sockets:
+            share = min(share, *whole)
+        if sum(whole) < self.count or min(room[node] for node in nodes) < share:
+            return
+        split = self.in_sockets and len(self.layout.sockets_of(mask_of_sets(cpus for _, cpus in nodes))) > 1
         left = {unit: each - share if unit in nodes else each for unit, each in room.items()}
-        for plan in _plans(nodes, left, count - share * width, group):
-            tries += 1
-            if isinstance(plan, Stall) or tries > MOST_TRIES:
-                return plan if isinstance(plan, Stall) else Stall("distributing CPUs across NUMA nodes", tries)
-            if plan.balance < best.balance:
-                best = plan
-    return best if best.nodes else None
-
-
-def _plans(nodes: tuple[Unit, ...], left: dict[Unit, int], missing: int, group: int) -> Iterator[_Plan | Stall]:
-    """Yield the best ways to deal out what is ``missing`` after equal parts, better and better ones."""
-    if not missing:
-        yield _Plan(_deviation(tuple(left.values())), nodes)
-        return
-    giving = [node for node in nodes if left[node] >= group]
-    best = inf
-    for size in range(len(giving), 0, -1):
-        for rest in combinations(giving, size):
-            if sum(left[node] for node in rest) < missing:
-                continue
-            after = _dealt(rest, left, missing, group)
+        missing = self.count - share * len(nodes)
+        if not missing:
+            yield _Plan(split, _deviation(tuple(left.values())), nodes, share)
+            return
+        best = inf
+        for rest in self._givers(nodes, left, missing):
+            after = _dealt(rest, left, missing, self.group)
             if after is None:
                 yield Stall("distributing odd CPUs in whole cores never ends", 0)
                 return
             balance = _deviation(tuple(after.values()))
             if balance < best:
                 best = balance
-                yield _Plan(balance, nodes, rest)
+                yield _Plan(split, balance, nodes, share, rest)
+
+    def _givers(self, nodes: tuple[Unit, ...], left: dict[Unit, int], missing: int) -> Iterator[tuple[Unit, ...]]:
+        """Yield the sets of ``nodes`` that can give what is missing after equal parts, large ones first."""
+        giving = [node for node in nodes if left[node] >= self.group]
+        for size in range(len(giving), 0, -1):
+            yield from (rest for rest in combinations(giving, size) if sum(left[node] for node in rest) >= missing)
 
 
 def _dealt(rest: Sequence[Unit], left: dict[Unit, int], missing: int, group: int) -> dict[Unit, int] | None:
@@ -126,19 +153,16 @@ def _rounded(value: float) -> float:
     return floor(value * 1000 + 0.5) / 1000
 
 
-def _take(layout: Layout, free: int, count: int, group: int, plan: _Plan, options: CpuOptions) -> int | None:
+def _take(layout: Layout, free: int, count: int, group: int, plan: _Plan) -> int:
     """Take the equal parts, then the rest in turn, each packed inside its NUMA node."""
-    plain = CpuOptions(across_cores=options.across_cores)
-    share = count // len(plan.nodes) // group * group
     taken = 0
     for _, cpus in plan.nodes:
-        taken |= take_packed(layout, cpus & free & ~taken, share, plain) or 0
-    while count - taken.bit_count() > 0:
-        before = taken
+        taken |= take_packed(layout, cpus & free, plan.share, _PACKED) or 0
+    before = -1
+    while before < taken.bit_count() < count:
+        before = taken.bit_count()
         for _, cpus in plan.rest:
-            open_here = cpus & free & ~taken
-            if taken.bit_count() < count and open_here.bit_count() >= group:
-                taken |= take_packed(layout, open_here, group, plain) or 0
-        if taken == before:
-            return None
+            here = cpus & free & ~taken
+            if taken.bit_count() < count and here.bit_count() >= group:
+                taken |= take_packed(layout, here, group, _PACKED) or 0
     return taken

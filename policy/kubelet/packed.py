@@ -29,7 +29,7 @@ def _steps(picking: "_Picking", options: CpuOptions) -> Iterator[_Step]:
     levels = [picking.take_numas, picking.take_sockets]
     yield from levels if picking.layout.numa_first else reversed(levels)
     if options.by_cache:
-        yield picking.take_caches
+        yield lambda: picking.take_caches(rounds_up=options.rounds_up_in_caches)
     if options.across_cores:
         yield lambda: picking.take_single(picking.spread())
     else:
@@ -108,23 +108,23 @@ class _Picking:
             if self.missing < 1:
                 return
 
-    def take_caches(self) -> None:
+    def take_caches(self, *, rounds_up: bool) -> None:
         for _, cache in self.caches():
             if self.missing >= self.layout.per_cache:
                 self._take_whole(self.caches())
             if self.missing < 1:
                 return
-            self._take_part_of(cache)
+            self._take_part_of(cache, rounds_up=rounds_up)
             if self.missing < 1:
                 return
 
-    def _take_part_of(self, cache: int) -> None:
+    def _take_part_of(self, cache: int, *, rounds_up: bool) -> None:
         """Take what is missing from one cache if its first cores have exactly as many."""
         per_core = self.layout.per_core
-        wanted = -(-self.missing // per_core)
+        wanted = (self.missing + (per_core - 1 if rounds_up else 0)) // per_core
         cores = [core for _, core in self.layout.cores if core & cache & self.free][:wanted]
         cpus = [cpu for core in cores for cpu in members(core & self.free)]
-        if self.missing % 2 and per_core > 1 and len(cpus) > self.missing:
+        if rounds_up and self.missing % 2 and per_core > 1 and len(cpus) > self.missing:
             cpus = sorted(cpus)[:-1]
         if len(cpus) == self.missing:
             self.take(mask_of(cpus))

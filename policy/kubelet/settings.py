@@ -61,7 +61,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class CpuOptions:
-    """Options of the static CPU manager, read."""
+    """Options of the static CPU manager, read.
+
+    Attributes:
+        rounds_up_in_caches, distributes_in_sockets: how this version's pickers work, see Rules.
+    """
 
     full_cores: bool = False
     across_numa: bool = False
@@ -69,6 +73,8 @@ class CpuOptions:
     across_cores: bool = False
     strict_reservation: bool = False
     by_cache: bool = False
+    rounds_up_in_caches: bool = True
+    distributes_in_sockets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,11 @@ def read_cpu_options(settings: Settings) -> CpuOptions | StartError:
     for one, other in _EXCLUDING:
         if read.get(one) and read.get(other):
             return StartError(f"static policy options {one} and {other} can not be used at the same time")
-    return CpuOptions(**{_CPU_FIELDS[name]: value for name, value in read.items()})
+    return CpuOptions(
+        **{_CPU_FIELDS[name]: value for name, value in read.items()},
+        rounds_up_in_caches=settings.rules.rounds_up_in_caches,
+        distributes_in_sockets=settings.rules.distributes_in_sockets,
+    )
 
 
 def read_topology_options(settings: Settings) -> TopologyOptions | StartError:

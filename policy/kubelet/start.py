@@ -156,7 +156,7 @@ def _static(
         return StartError(f"new static policy error: {text}: unknown CPU ID: {strange}")
     rules = settings.rules
     wrong = _state_error(layout, options, reserved, held)
-    return wrong or CpuManager(layout, options, reserved, rules.counts_own_cpus, rules.says_none_left)
+    return wrong or CpuManager(layout, options, reserved, rules.keeps_recorded_first, rules.says_none_left)
 
 
 def _state_error(layout: Layout, options: CpuOptions, reserved: int, held: Held) -> StartError | None:

@@ -5,7 +5,7 @@ source was read. Levels of options decide which feature gate they need (Kubernet
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Literal
@@ -45,8 +45,11 @@ class Rules:
         pod_level_resources: whether `spec.resources` is honoured by default.
         pod_level_managers: whether the gate PodLevelResourceManagers exists (off by default in every version).
         silent_on_pod_level: whether CPU and memory manager leave pods with `spec.resources` alone without that gate.
-        counts_own_cpus: whether the check of full-pcpus-only counts CPUs that the container already has.
+        keeps_recorded_first: whether CPUs on record are kept before the check of full-pcpus-only, which otherwise
+            can refuse a running container.
         says_none_left: whether that check's text names a shortage also when no physical CPU is free.
+        rounds_up_in_caches: whether prefer-align-cpus-by-uncorecache serves odd requests on machines with two threads.
+        distributes_in_sockets: whether distribute-cpus-across-numa heeds align-by-socket.
     """
 
     version: str
@@ -57,8 +60,10 @@ class Rules:
     pod_level_resources: bool = True
     pod_level_managers: bool = False
     silent_on_pod_level: bool = True
-    counts_own_cpus: bool = False
+    keeps_recorded_first: bool = False
     says_none_left: bool = True
+    rounds_up_in_caches: bool = True
+    distributes_in_sockets: bool = False
 
 
 def _levels(alpha: str = "", beta: str = "", stable: str = "") -> Levels:
@@ -81,11 +86,13 @@ _TOPOLOGY_131: Final = _levels(beta=f"{CLOSEST} {MOST_NODES}")
 _TOPOLOGY_132: Final = _levels(beta=MOST_NODES, stable=CLOSEST)
 _TOPOLOGY_135: Final = _levels(stable=f"{CLOSEST} {MOST_NODES}")
 
+_OLD: Final = Rules("1.32", "read", _CPU_132, _TOPOLOGY_132, pod_level_resources=False, rounds_up_in_caches=False)
+
 _ROWS: Final = (
-    Rules("1.30", "read", _CPU_130, _TOPOLOGY_130, pod_level_resources=False, says_none_left=False),
-    Rules("1.31", "read", _CPU_131, _TOPOLOGY_131, pod_level_resources=False, says_none_left=False),
-    Rules("1.32", "read", _CPU_132, _TOPOLOGY_132, pod_level_resources=False, silent_on_pod_level=False),
-    Rules("1.33", "read", _CPU_133, _TOPOLOGY_132, pod_level_resources=False, silent_on_pod_level=False),
+    replace(_OLD, version="1.30", cpu_options=_CPU_130, topology_options=_TOPOLOGY_130, says_none_left=False),
+    replace(_OLD, version="1.31", cpu_options=_CPU_131, topology_options=_TOPOLOGY_131, says_none_left=False),
+    replace(_OLD, silent_on_pod_level=False),
+    replace(_OLD, version="1.33", cpu_options=_CPU_133, silent_on_pod_level=False),
     Rules("1.34", "read", _CPU_134, _TOPOLOGY_132),
     Rules("1.35", "read", _CPU_135, _TOPOLOGY_135),
     Rules("1.36", "ran", _CPU_136, _TOPOLOGY_135, hints_on_device_nodes=True, pod_level_managers=True),
@@ -96,7 +103,8 @@ _ROWS: Final = (
         _TOPOLOGY_135,
         hints_on_device_nodes=True,
         pod_level_managers=True,
-        counts_own_cpus=True,
+        keeps_recorded_first=True,
+        distributes_in_sockets=True,
     ),
 )
 
