@@ -10,8 +10,8 @@ import errno
 import logging
 import ssl
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from webhook.settings import Deadlines
@@ -47,6 +47,7 @@ class BoundedSocket(ssl.SSLSocket):
     cut = False
     request: Any = None
     _until = 0.0
+    _held: bytearray | None = None
 
     def allow(self, seconds: float) -> None:
         """Set the deadline for all that is read and written from now on."""
@@ -94,9 +95,23 @@ class BoundedSocket(ssl.SSLSocket):
                 return super().send(data, flags)
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Write all of it before the answer's deadline."""
+        """Write all of it before the answer's deadline, or with what else is written `together`."""
+        if self._held is not None:
+            self._held += data
+            return
         self.allow(self.deadlines.answer)
         super().sendall(data, flags)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Hold back what is written meanwhile: header and body of an answer go out as one record, in one call."""
+        self._held = bytearray()
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            if held:
+                self.sendall(held)
 
     def _peer(self) -> str:
         try:

@@ -91,6 +91,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no annotations
             _close(conn.sock)
         return keep
 
+    def handle_request(self, req: Any, conn: Any) -> bool:
+        """Have the application answer, and send what it answers at once."""
+        with conn.sock.together():
+            return bool(super().handle_request(req, conn))
+
     def finish_request(self, conn: Any, fs: Any) -> None:
         """Wait for the next request, or forget the connection that `handle` has closed."""
         if not fs.cancelled() and not fs.exception() and fs.result():
