@@ -189,10 +189,15 @@ def _missing(a: Sequence[Run], b: Sequence[Run]) -> Iterator[Caution]:
     """Runs that still wait have no times yet, and they are the slow ones."""
     for measure in (Measure.STEP, Measure.QUEUE, Measure.RUN):
         counts = {name: (len(_sample(measure, runs)), len(runs)) for name, runs in (("A", a), ("B", b))}
-        told = [f"{some} of {all_} runs of {name}" for name, (some, all_) in counts.items() if some < all_]
-        if told and any(some for some, _ in counts.values()):
+        told = [f"{some} of {most} runs of {name}" for name, (some, most) in counts.items() if some < most]
+        both = all(some for some, _ in counts.values())
+        if told and both:
             text = f"{NEEDED[measure]} is told by {' and '.join(told)} alone"
             yield Caution("values-missing", f"{text}; if the others never started or ended, the set looks too good")
+        elif not both and any(some for some, _ in counts.values()):
+            lacking = next(name for name, (some, _) in counts.items() if not some)
+            text = f"{measure} is not compared: no run of {lacking} tells {NEEDED[measure]}"
+            yield Caution("not-compared", f"{text}; record it in both")
 
 
 def _cards(a: Sequence[Run], b: Sequence[Run]) -> Iterator[Caution]:

@@ -154,4 +154,8 @@ def test_times_that_are_missing_and_other_numbers_of_cards_are_said() -> None:
 def test_what_only_one_set_tells_is_not_compared() -> None:
     found = compare([Run("a", steps=(1, 2))], [Run("b", run=5)])
     assert found.measures == ()
+    assert [one.text for one in found.cautions if one.code == "not-compared"] == [
+        "step time is not compared: no run of B tells step_seconds; record it in both",
+        "run time is not compared: no run of A tells run_seconds; record it in both",
+    ]
     assert compare([], []).measures == ()
