@@ -8,6 +8,7 @@ from typing import Final
 from policy.kubelet import allotment, memory, memory_hints
 from policy.kubelet.demand import ContainerDemand, Demand
 from policy.kubelet.held import NO_REUSE, ContainerKey, Held, Reuse, release
+from policy.kubelet.merge import Merger
 from policy.kubelet.outcome import (
     NO_AFFINITY,
     TOPOLOGY_AFFINITY,
@@ -66,11 +67,12 @@ class _Admission:
     last: bool
 
     def paths(self, held: Held) -> Iterator[Path]:
-        if not self.kubelet.by_pod:
+        merger = self.kubelet.merger
+        if merger is None or not self.kubelet.by_pod:
             yield from self._containers(held, None)
             return
         answers = self._pod_answers(held)
-        merged = self._merged(answers)
+        merged = _merged(merger, answers)
         if not isinstance(merged, Merged):
             yield Path(merged, held, hints=_known(answers))
             return
@@ -94,12 +96,6 @@ class _Admission:
 
     def _admits(self, merged: Merged) -> bool:
         return merged.preferred or self.kubelet.settings.topology_policy == "best-effort"
-
-    def _merged(self, answers: "Answers | End") -> Merged | End:
-        merger = self.kubelet.merger
-        if merger is None:
-            return NO_AFFINITY
-        return merger.merge(answers.values()) if isinstance(answers, Mapping) else answers
 
     def _pod_answers(self, held: Held) -> Answers | End:
         devices = self.kubelet.devices.pod_hints(held, self.demand)
@@ -135,11 +131,12 @@ class _Admission:
     ) -> Iterator[tuple[Path, Reuse]]:
         """Yield what may come of one container, and what it leaves for later ones."""
         outcome = ContainerOutcome(container.name)
-        if merged is not None or self.kubelet.merger is None:
+        merger = self.kubelet.merger
+        if merged is not None or merger is None:
             yield from self._allocated(held, reuse, container, outcome, merged or NO_AFFINITY)
             return
         answers = self._answers(held, reuse, container)
-        own = self._merged(answers)
+        own = _merged(merger, answers)
         if not isinstance(own, Merged):
             yield Path(own, held, (replace(outcome, hints=_known(answers)),)), reuse
             return
@@ -213,6 +210,10 @@ def _joined(
     if not isinstance(kept, Mapping):
         return kept
     return {**devices, **({} if cpus is None else {"cpu": cpus}), **kept}
+
+
+def _merged(merger: Merger, answers: Answers | End) -> Merged | End:
+    return merger.merge(answers.values()) if isinstance(answers, Mapping) else answers
 
 
 def _known(answers: Answers | End) -> Answers | None:

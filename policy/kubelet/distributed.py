@@ -50,8 +50,6 @@ def take_distributed(layout: Layout, free: int, count: int, options: CpuOptions)
         return take_packed(layout, free, count, options)
     if count > free.bit_count():
         return None
-    if count < 1:
-        return 0
     numas = by_free(layout, free)
     in_sockets = options.by_socket and options.distributes_in_sockets
     groups = count // group

@@ -136,17 +136,21 @@ class DeviceChoice:
     @property
     def possible_cards(self) -> frozenset[str]:
         """Physical cards of which the container may get a share."""
-        return frozenset(self.cards[each] for each in self.allowed)
+        return frozenset(map(self._card, self.allowed))
+
+    def _card(self, device: str) -> str:
+        """Return the card of a device; one that its plugin no longer reports stands for itself."""
+        return self.cards.get(device, device)
 
     def may_be(self, cards: frozenset[str]) -> bool:
         """Tell whether ``cards``, one device of each, may be the result."""
-        fixed = [self.cards[each] for each in self.forced]
+        fixed = list(map(self._card, self.forced))
         distinct = len(cards) == self.size and len(set(fixed)) == len(fixed)
         return distinct and cards.issuperset(fixed) and self.possible_cards >= cards
 
     def distinct_sets(self) -> Iterator[frozenset[str]]:
         """Yield every set of different physical cards that may be the result, in the order of their names."""
-        fixed = frozenset(self.cards[each] for each in self.forced)
+        fixed = frozenset(map(self._card, self.forced))
         missing = self.size - len(fixed)
         if len(fixed) < len(self.forced) or missing < 0:
             return
@@ -185,6 +189,7 @@ class Prediction:
         hints, merged: those of the pod where the scope is the pod.
         outcomes: every end that arbitrary choices can lead to: reasons of refusals, or a verdict's word.
         complete: whether all of them were walked.
+        cards: resource -> physical cards of which a container of the pod may get a share, over all that was walked.
     """
 
     verdict: Verdict
@@ -196,6 +201,7 @@ class Prediction:
     merged: Merged | None = None
     outcomes: frozenset[str] = frozenset()
     complete: bool = True
+    cards: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def admitted(self) -> bool:

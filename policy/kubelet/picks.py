@@ -87,8 +87,6 @@ def _parts(kinds: Sequence[Sequence[str]], count: int) -> Iterator[Ids]:
     if not count:
         yield frozenset()
         return
-    if not kinds:
-        return
     behind = sum(map(len, kinds[1:]))
     for first in range(min(count, len(kinds[0])), max(0, count - behind) - 1, -1):
         for rest in _parts(kinds[1:], count - first):

@@ -68,7 +68,17 @@ def _prediction(walked: Sequence[Path], demand: Demand, *, complete: bool) -> Pr
         first.merged,
         frozenset(reason or verdict.value for verdict, reason, _ in (_words(path.end) for path in walked)),
         complete,
+        _cards(walked),
     )
+
+
+def _cards(walked: Iterable[Path]) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for path in walked:
+        for container in path.containers:
+            for name, choice in container.devices.items():
+                found[name] = found.get(name, frozenset()) | choice.possible_cards
+    return found
 
 
 def _words(end: End | None) -> tuple[Verdict, str, str]:

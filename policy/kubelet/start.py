@@ -51,7 +51,7 @@ class Kubelet:
     @property
     def by_pod(self) -> bool:
         """Whether one hint is made for the whole pod."""
-        return self.merger is not None and self.settings.scope == "pod"
+        return self.settings.scope == "pod"
 
 
 def start(
@@ -87,8 +87,7 @@ def pool_without(layout: Layout, settings: Settings, taken: int) -> int:
     options = read_cpu_options(settings)
     if settings.cpu_policy == "none" or isinstance(options, StartError) or not options.strict_reservation:
         return layout.all & ~taken
-    reserved = _reserved(layout, settings, options)
-    return layout.all & ~taken & ~(reserved if isinstance(reserved, int) else 0)
+    return layout.all & ~taken & ~(_reserved(layout, settings, options) or 0)
 
 
 def _reserved(layout: Layout, settings: Settings, options: CpuOptions) -> int | None:

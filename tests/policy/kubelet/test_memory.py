@@ -198,3 +198,104 @@ def test_a_pod_whose_shared_containers_get_nothing_is_refused(
     assert found["restricted"].message == (
         "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
     )
+
+
+def test_a_preferred_hint_is_not_traded_for_one_that_is_not() -> None:
+    kinds = {"memory": 64, "hugepages-2Mi": 4}
+    more = {"memory": 64, "hugepages-2Mi": 10}
+    state = _with(MemoryNode(kinds, kinds, 0, 0b1), MemoryNode(more, more, 0, 0b10))
+    # The pod's hint leaves out what only the init container asks for, and so names node 0.
+    source = pod({"cpu": 1, "memory": 8}, init=({"cpu": 1, "memory": 8, "hugepages-2Mi": 8},))
+    found = ask(MACHINE, static("restricted", scope="pod", **KEPT), source, state)
+    text = "[memorymanager] failed to find the extended preferred hint"
+    assert found.message == f"Allocate failed due to {text}, which is unexpected"
+
+
+def test_without_a_hint_the_default_must_be_preferred_where_nobody_cared() -> None:
+    state = _with(memory_node(0, 64, 30), memory_node(1, 64, 30))
+    settings = replace(static("single-numa-node", scope="pod", **KEPT), cpu_policy="none")
+    found = ask(MACHINE, settings, pod({"cpu": 1, "memory": 40}, {"cpu": 1, "memory": 40}), state)
+    assert found.merged == Merged(None, preferred=True)
+    text = "[memorymanager] failed to find the default preferred hint"
+    assert found.message == f"Allocate failed due to {text}, which is unexpected"
+
+
+def test_a_wider_hint_may_not_break_up_groups() -> None:
+    of = machine(devices={GPU: gpus(0, 1)})
+    state = held(of, memory={0: memory_node(0, 64, 40, held_by=1), 1: memory_node(1, 64, 40, held_by=1)})
+    settings = replace(static("best-effort", **KEPT), cpu_policy="none")
+    found = ask(of, settings, pod({"cpu": 1, "memory": 60, GPU: 2}), state)
+    text = "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
+    assert found.containers[0].merged == Merged(0b11, preferred=True)
+    assert text not in found.message
+    assert found.message == (
+        "Allocate failed due to [memorymanager] preferred hint violates NUMA node allocation, which is unexpected"
+    )
+
+
+BY_POD = static("best-effort", scope="pod", gates={"PodLevelResourceManagers": True}, **KEPT)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "apps", "error"),
+    [
+        (
+            {"cpu": 30, "memory": 40},
+            ({"cpu": 1, "memory": 1},),
+            "not enough cpus available to satisfy request: requested=23, available=8",
+        ),
+        (
+            {"cpu": 2, "memory": 40},
+            ({"cpu": 3, "memory": 1},),
+            "not enough cpus available to satisfy request: requested=3, available=2",
+        ),
+        (
+            {"cpu": 2, "memory": 400},
+            ({"cpu": 1, "memory": 1},),
+            "[memorymanager] failed to find NUMA nodes to extend the current topology hint",
+        ),
+        (
+            {"cpu": 2, "memory": 40},
+            ({"cpu": 1, "memory": "1500m"},),
+            "[memorymanager] failed to represent quantity as int64",
+        ),
+    ],
+)
+def test_says_why_a_block_for_the_pod_is_not_given(
+    amounts: dict[str, int], apps: tuple[dict[str, object], ...], error: str
+) -> None:
+    state = _with(memory_node(0, 64), memory_node(1, 64))
+    asked = demand(pod(*apps), BY_POD, PodLevel(amounts, amounts))
+    found = predict(start(MACHINE, BY_POD, state), state, asked)
+    assert found.message == f"Allocate failed due to {error}, which is unexpected"
+
+
+def test_a_block_for_the_pod_keeps_to_whole_cores() -> None:
+    of = machine({0: "0-7"}, {}, threads=2)
+    settings = replace(BY_POD, cpu_options={"full-pcpus-only": "true"}, memory_policy="None")
+    amounts = {"cpu": 3, "memory": 40}
+    asked = demand(pod({"cpu": 2, "memory": 1}), settings, PodLevel(amounts, amounts))
+    found = predict(start(of, settings, held(of)), held(of), asked)
+    assert found.message == "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"
+
+
+def test_a_pod_of_half_a_cpu_gets_no_block_of_cpus() -> None:
+    state = _with(memory_node(0, 64), memory_node(1, 64))
+    amounts = {"cpu": "500m", "memory": 40}
+    asked = demand(pod({}), BY_POD, PodLevel(amounts, amounts))
+    found = predict(start(MACHINE, BY_POD, state), state, asked)
+    assert (found.verdict, found.containers[0].cpus, _nodes(found)) == (Verdict.ADMIT, None, (0,))
+
+
+def test_a_pod_that_is_not_guaranteed_gets_no_block() -> None:
+    state = _with(memory_node(0, 64), memory_node(1, 64))
+    asked = demand(pod({}), BY_POD, PodLevel({"cpu": 1}, {"cpu": 2}))
+    found = predict(start(MACHINE, BY_POD, state), state, asked)
+    assert (found.verdict, found.containers[0].cpus, _nodes(found)) == (Verdict.ADMIT, None, ())
+
+
+def test_recorded_memory_of_the_pod_repeats_its_hint() -> None:
+    blocks = (Block(0b10, "memory", 10),)
+    state = replace(_with(memory_node(0, 64), memory_node(1, 64, 54)), blocks={ContainerKey("pod", "c0"): blocks})
+    found = ask(MACHINE, static("restricted", scope="pod", **KEPT), pod({"cpu": 1, "memory": 10}), state)
+    assert found.merged == Merged(0b10, preferred=True)

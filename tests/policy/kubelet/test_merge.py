@@ -147,3 +147,9 @@ def test_stalls_where_kubelet_would_walk_a_thousand_million_combinations() -> No
     assert Merger(255).merge([hints] * 4) == Stall("merging the hints of all resources", 255**4)
     assert Merger(255).merge([hints] * 3) == Merged(1, preferred=True)
     assert Merger(255, single=True).merge([hints] * 4) == Merged(1, preferred=True)
+
+
+def test_does_not_walk_without_bound_for_a_missing_distance() -> None:
+    hints = Hints(tuple(range(1, 256)), frozenset({1}))
+    merger = Merger(255, distances=dict.fromkeys(range(8), (10,)))
+    assert merger.merge([hints] * 3) == Stall("looking for a missing distance", 255**3)

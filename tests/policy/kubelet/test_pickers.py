@@ -66,6 +66,25 @@ def _cached() -> Layout:
         ),
         pytest.param(TWO_SOCKETS, "0-3", 5, PLAIN, None, id="not enough"),
         pytest.param(TWO_SOCKETS, "0-3", 5, CpuOptions(across_numa=True), None, id="not enough to distribute"),
+        pytest.param(
+            _cached(),
+            "0-7,16-23",
+            5,
+            CpuOptions(by_cache=True, rounds_up_in_caches=False),
+            "0-2,16-17",
+            id="before 1.34 an odd request was no part of a cache",
+        ),
+        pytest.param(
+            SUB_NUMA, "0-3,5-7,8-10,12-14", 6, CpuOptions(across_numa=True), "0-2,8-10", id="balance over sockets"
+        ),
+        pytest.param(
+            SUB_NUMA,
+            "0-3,5-7,8-10,12-14",
+            6,
+            CpuOptions(across_numa=True, by_socket=True, distributes_in_sockets=True),
+            "0-2,5-7",
+            id="from 1.37 one socket before balance",
+        ),
     ],
 )
 def test_picks_what_kubelet_picks(

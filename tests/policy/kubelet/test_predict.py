@@ -265,3 +265,41 @@ def test_lists_of_cpus_are_read_and_written() -> None:
     for wrong in ("3-1", "a", "1-", "0x1"):
         with pytest.raises(ValueError, match="is no number or range such as 0-3; write 0-3,8"):
             read_list(wrong)
+
+
+@pytest.mark.parametrize("scope", ["container", "pod"])
+def test_a_recorded_device_that_is_gone_crashes_kubelet(scope: str) -> None:
+    of = machine()
+    gone = frozenset({"gone"})
+    state = replace(held(of), devices={DeviceKey("pod", "c0", GPU): gone}, in_use={GPU: gone})
+    assert ask(of, static("restricted", scope=scope), pod({GPU: 1}), state).verdict is Verdict.PANIC
+
+
+def test_a_changed_number_of_recorded_cpus_is_refused() -> None:
+    of = machine()
+    state = replace(held(of), shared=of.layout.all & ~0b110, cpus={ContainerKey("pod", "c0"): 0b110})
+    assert ask(of, SINGLE, pod({"cpu": 3, "memory": 1}), state).reason == TOPOLOGY_AFFINITY
+
+
+def test_devices_on_too_many_nodes_stall_kubelet() -> None:
+    of = machine({0: "0-7"}, {GPU: gpus(*range(17))}, nodes=tuple(range(17)))
+    settings = static("restricted", topology_options={"max-allowable-numa-nodes": "64"})
+    found = ask(of, settings, pod({GPU: 1}))
+    assert (found.verdict, found.message) == (Verdict.STALL, f"walking every set of 17 NUMA nodes for {GPU}")
+
+
+def test_dealing_cpus_without_end_stalls_kubelet() -> None:
+    of = machine({node: f"{16 * node}-{16 * node + 15}" for node in range(4)}, {}, threads=2)
+    options = {"distribute-cpus-across-numa": "true", "full-pcpus-only": "true"}
+    free = read_list("0-6,16-22,32-37,48-53,64")
+    for policy, mask in (("none", None), ("best-effort", 0b1111)):
+        settings = static(policy, "63", cpu_options=options)
+        state = held(of, ",".join(str(cpu) for cpu in range(63) if not free >> cpu & 1))
+        found = ask(of, settings, pod({"cpu": 22, "memory": 1}), state)
+        assert (found.verdict, found.message) == (Verdict.STALL, "distributing odd CPUs in whole cores never ends")
+        assert found.containers[0].merged is None or found.containers[0].merged.mask == mask
+
+
+def test_names_the_cards_that_a_pod_may_get() -> None:
+    found = ask(machine(), SINGLE, pod({GPU: 1}, {GPU: 1}))
+    assert found.cards == {GPU: frozenset({"g0", "g1"})}

@@ -11,7 +11,7 @@ from policy.kubelet.masks import read_list, write_list
 from policy.kubelet.outcome import Verdict
 from policy.kubelet.predict import predict
 from policy.kubelet.settings import Settings, StartError
-from policy.kubelet.start import Kubelet, start
+from policy.kubelet.start import Kubelet, pool_without, start
 from policy.kubelet.versions import VERSIONS
 from tests.policy.kubelet import build
 
@@ -201,3 +201,19 @@ def test_a_kubelet_that_does_not_start_admits_nothing() -> None:
     found = predict(booted, build.held(NINE), build.demand(build.pod({"cpu": 1, "memory": 1}), settings))
     assert (found.verdict, found.qos, found.outcomes) == (Verdict.NO_START, "Guaranteed", frozenset({"no-start"}))
     assert found.message == "unsupported on machines with more than 8 NUMA Nodes"
+
+
+@pytest.mark.parametrize(
+    ("settings", "pool"),
+    [
+        (build.static("none", "0"), "0-7,9-15"),
+        (build.static("none", "0-1", cpu_options=_cpu(strict_cpu_reservation="1")), "2-7,9-15"),
+        (
+            build.static("none", "", reserved_amount=Fraction(1), cpu_options=_cpu(strict_cpu_reservation="true")),
+            "1-7,9-15",
+        ),
+        (Settings(), "0-7,9-15"),
+    ],
+)
+def test_the_shared_pool_is_what_nobody_holds_alone(settings: Settings, pool: str) -> None:
+    assert write_list(pool_without(TWO.layout, settings, 1 << 8)) == pool
