@@ -207,8 +207,9 @@ class Kind:
 
     def selected(self, selector: Mapping[str, str]) -> tuple[str, ...]:
         """The nodes among which all are that carry the labels of ``selector``: those with the rarest of them."""
-        found = [self.labelled.get(label, ()) for label in selector.items()]
-        return min(found, key=len, default=self.names)
+        if not selector:
+            return self.names
+        return min((self.labelled.get(label, ()) for label in selector.items()), key=len)
 
 
 @dataclass(frozen=True, slots=True)

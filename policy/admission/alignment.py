@@ -30,7 +30,7 @@ def alignment_on_mig(case: Case) -> str | None:
 
 def _mig_resource(pod: Pod) -> str | None:
     named = {name for container in pod.containers for name in (*container.limits, *container.requests)}
-    return min((name for name in named if name.startswith(_MIG_RESOURCE)), default=None)
+    return min([name for name in named if name.startswith(_MIG_RESOURCE)], default=None)
 
 
 def strict_not_enforced(case: Case) -> str | None:

@@ -48,14 +48,13 @@ def quantity_not_whole(case: Case) -> str | None:
     """
     hami = case.operator.hami
     largest = {hami.count: MAX_INT32, hami.memory: MAX_INT32 // max(hami.memory_factor, 1)}
-    for resource in hami.resources:
-        for container, value in _asked(case, resource):
-            number = whole(value)
-            if number is None:
-                return f"{_says(container, resource, value)}; write a whole number."
-            if resource in largest and not 0 <= number <= largest[resource]:
-                unit = " of MiB" if resource == hami.memory else ""
-                return f"{_says(container, resource, value)}; write a whole number{unit}, 0 to {largest[resource]}."
+    for container, resource, value in case.asks:
+        number = whole(value)
+        if number is None:
+            return f"{_says(container, resource, value)}; write a whole number."
+        if resource in largest and not 0 <= number <= largest[resource]:
+            unit = " of MiB" if resource == hami.memory else ""
+            return f"{_says(container, resource, value)}; write a whole number{unit}, 0 to {largest[resource]}."
     return None
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final, NamedTuple
 
 from policy import keys
@@ -82,6 +83,15 @@ def amount(container: Container, resource: str) -> object:
     return container.requests.get(resource) if value is None else value
 
 
+def _cards(count: object) -> int:
+    """The number of cards that ``count`` comes to; what is no number counts as one, and is refused by another rule."""
+    number = whole(count)
+    if number is not None:
+        return number
+    part = parse(count)
+    return 1 if part is None else ceil(part)
+
+
 def gpu_container(container: Container, config: HamiConfig) -> GpuContainer | None:
     """Read what ``container`` asks for, None if it is no GPU container (docs/admission.md, "Words")."""
     count = amount(container, config.count)
@@ -93,10 +103,9 @@ def gpu_container(container: Container, config: HamiConfig) -> GpuContainer | No
             return None
         need = config.default_count or 1
     else:
-        number = parse(count) if type(count) is not int else count
-        if number is not None and number <= 0:
+        need = _cards(count)
+        if need <= 0:
             return None
-        need = 1 if number is None else -(-number // 1)
     in_mib = (whole(memory) or 0) * max(config.memory_factor, 1)
     in_percent = whole(percent) or 0
     unnamed = memory is None and percent is None and not config.default_memory

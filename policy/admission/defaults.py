@@ -77,7 +77,7 @@ def _container(draft: "_Draft", case: Case, container: Container, gpu: GpuContai
         return
     for resource, value in _limits(gpu, case.operator.hami).items() if gpu else ():
         draft.limit(container, resource, value)
-    present = [entry.get("name") for entry in container.env]
+    present = [entry.get("name") for entry in container.env] if variables else []
     for name, text in variables:
         if name not in present:
             draft.variable(container, name, text)

@@ -117,7 +117,9 @@ def _candidates(node: Node, pins: Collection[str], excluded: Collection[str]) ->
 def _samples(inventory: Inventory, pod: Pod, named: Collection[str]) -> Iterator[Spot]:
     """One eligible node of each kind, but for those that hold a named card; all its cards are candidates."""
     for kind in inventory.kinds:
-        nodes = (inventory.nodes[name] for name in kind.selected(pod.node_selector) if name not in named)
-        node = next((node for node in nodes if allows(pod, node)), None)
-        if node is not None and node.cards:
-            yield Spot(node, node.cards, kind.numa_sizes)
+        for name in kind.selected(pod.node_selector):
+            node = inventory.nodes[name]
+            if name not in named and allows(pod, node):
+                if node.cards:
+                    yield Spot(node, node.cards, kind.numa_sizes)
+                break

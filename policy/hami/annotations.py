@@ -54,7 +54,7 @@ class AnnotationError(ValueError):
 
 def items(text: str) -> tuple[str, ...]:
     """Return the items of a comma list, trimmed, without the blank ones."""
-    return tuple(part for part in parts(text) if part)
+    return tuple(filter(None, parts(text))) if text else ()
 
 
 def numa_bind(annotations: Mapping[str, str]) -> bool:

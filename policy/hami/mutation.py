@@ -87,7 +87,7 @@ def _check_range(container: Container, resource: str) -> None:
 
 
 def _names_amount(container: Container, config: HamiConfig) -> bool:
-    return any(name in container.limits for name in (config.cores, config.memory, config.percent))
+    return not {config.cores, config.memory, config.percent}.isdisjoint(container.limits)
 
 
 def _is_exclusive(container: Container, config: HamiConfig, *, counted: bool) -> bool:
