@@ -59,6 +59,8 @@ def walled(names: set[str]) -> list[str]:
         (["review", GALLERY / "deployment.yaml", "--cluster", RECORDED, "--show"], 0),
         (["explain", "serving/embed-0", "--cluster", RECORDED], 0),
         (["snapshot", "--from", RECORDED, "--redact"], 0),
+        (["topology", "--cluster", RECORDED], 0),
+        (["probe"], 0),
         (["levels", "show"], 0),
         (["config", "show"], 0),
         (["certs", "verify", "--dir", GALLERY / "chart"], 1),
@@ -92,6 +94,8 @@ def workplace(tmp_path: Path, numafit: Numafit, monkeypatch: pytest.MonkeyPatch)
     shutil.copy(RECORDED, "cluster.json")
     Path("levels.yaml").write_text("version: numafit.io/v1\n")
     Path("pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: main}]}\n")
+    for name in ("remote.csv", "local.csv"):
+        Path(name).write_text("run_seconds\n2400\n2160\n")
     assert numafit("certs", "init", "--dir", "certs").code == 0
     return tmp_path
 
@@ -120,6 +124,8 @@ def test_help_of_servers_begins_with_an_example(numafit: Numafit, command: list[
         (["codes"], "Codes"),
         (["review", GALLERY / "shared.yaml"], "Review"),
         (["explain", "serving/llm-0", "--cluster", RECORDED], "Explanation"),
+        (["topology", "--cluster", RECORDED], "Topology"),
+        (["probe"], "Probe"),
         (["levels", "show"], "Levels"),
         (["config", "show"], "Settings"),
         (["certs", "show", "--dir", GALLERY], "Certificates"),

@@ -43,7 +43,7 @@ _NONE_COLLECTED: Final = Gathered({}, ())
     ),
 )
 def command(
-    nodes: Annotated[list[str] | None, typer.Argument(metavar="[NODE]...", help="these only")] = None,
+    nodes: Annotated[list[str] | None, typer.Argument(metavar="NODE", help="these only")] = None,
     cluster: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="the cluster")] = None,
     collected: Annotated[Path | None, typer.Option(metavar="DIR", help="what was collected on nodes")] = None,
     levels: Levels = None,
