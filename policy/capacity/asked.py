@@ -134,7 +134,7 @@ def quota_members(member: Member, namespace: str, facts: Facts, config: HamiConf
     bounds = [
         max(limit - taken, 0) // need
         for limit, taken, need in (
-            (memory, used.memory, member.gpus * _least_memory(member, cluster)),
+            (memory, used.memory, member.gpus * least_memory(member, cluster)),
             (quota.cores, used.cores, member.gpus * member.request.cores),
         )
         if limit is not None and need
@@ -142,6 +142,7 @@ def quota_members(member: Member, namespace: str, facts: Facts, config: HamiConf
     return min(bounds, default=None)
 
 
-def _least_memory(member: Member, cluster: Cluster) -> int:
+def least_memory(member: Member, cluster: Cluster) -> int:
+    """Return the MiB that ``member`` takes of the smallest card that it may use."""
     cards = (card for alike in cluster for card in alike.room.cards if accepts(member, card))
     return min((memory_on(room.card, member.request) for room in cards), default=member.request.memory)

@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "explain": "Say of a pod what every node and card makes of it.",
     "topology": "Draw servers: NUMA nodes, CPUs, cards, links, kubelet settings.",
     "probe": "Say inside a container whether its CPUs are beside its cards.",
+    "capacity": "Say how many pods of a kind can run now, what binds, what would help.",
+    "group": "Say whether a group can start now, which member cannot, what would help.",
     "compare": "Say whether two sets of runs differ, and by how much.",
     "codes": "List the codes that numafit gives, with meaning and remedy.",
     "snapshot": "Write a cluster to a file that all commands read.",

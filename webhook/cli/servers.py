@@ -18,7 +18,7 @@ _NOTHING = Facts()
 def servers(cluster: FileCluster | None, collected: Mapping[str, Collected]) -> tuple[tuple[Server, ...], list[str]]:
     """Return every server that is known, by name, and what of NodeResourceTopology objects cannot be read."""
     facts = cluster.facts() if cluster else _NOTHING
-    zones, problems = _zones(cluster) if cluster else ({}, [])
+    zones, problems = zones_of(cluster) if cluster else ({}, [])
     names = sorted({*facts.inventory.nodes, *collected, *zones})
     found = (
         merge(_with_cluster(collected.get(name, Collected(name)), facts.inventory.nodes.get(name), zones.get(name, ())))
@@ -39,8 +39,11 @@ def _with_cluster(collected: Collected, node: Node | None, zones: tuple[Zone, ..
     return replace(collected, cards=node.cards, zones=zones, declared=kubelet, problems=problems)
 
 
-def _zones(cluster: FileCluster) -> tuple[dict[str, tuple[Zone, ...]], list[str]]:
-    """Of several objects for one node the newest version counts, as for kubelet's policy."""
+def zones_of(cluster: FileCluster) -> tuple[dict[str, tuple[Zone, ...]], list[str]]:
+    """Return node name -> its NUMA nodes, and what cannot be read.
+
+    Of several NodeResourceTopology objects for one node the newest version counts, as for kubelet's policy.
+    """
     found: dict[str, tuple[Zone, ...]] = {}
     problems: list[str] = []
     for source in _topologies(cluster):
