@@ -169,8 +169,8 @@ def held_elsewhere(containers: Sequence[Wanted], node: NodeShape, first: int, st
 
 
 def nodes() -> dict[str, NodeShape]:
-    """Two nodes, anew: four cards on two NUMA nodes, and three of which nobody knows one's NUMA node."""
-    made = [("n1", (0, 0, 7, 7)), ("n2", (0, 0, -1))]
+    """Two nodes, anew: four cards on two NUMA nodes, and three of which nobody knows the NUMA node of two."""
+    made = [("n1", (0, 0, 7, 7)), ("n2", (0, -1, -1))]
     return {name: NodeShape(name, numa, set(), set(), set(), set()) for name, numa in made}
 
 

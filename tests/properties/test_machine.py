@@ -35,6 +35,7 @@ OUTCOMES: Final = {
 
 NUMBERS = st.integers(0, 255)
 SELDOM = st.sampled_from([False, False, False, True])
+LIMITS = st.sampled_from([None, *QUOTAS])
 NODE_LISTS = st.sampled_from([["n1"], ["n2"], ["n1", "n2"], ["n2", "n1", "gone"]])
 
 ShapedPod = tuple[Sequence[Wanted], Mapping[str, str]]
@@ -45,11 +46,14 @@ class Cluster(RuleBasedStateMachine):
 
     counts: ClassVar[Counter[str]] = Counter()
 
-    @initialize(order=st.sampled_from(Order), crowd=st.lists(st.tuples(shapes.pods(), NUMBERS), max_size=3))
-    def open(self, order: Order, crowd: Sequence[tuple[ShapedPod, int]]) -> None:
+    @initialize(
+        order=st.sampled_from(Order), limits=LIMITS, crowd=st.lists(st.tuples(shapes.pods(), NUMBERS), max_size=3)
+    )
+    def open(self, order: Order, limits: Mapping[str, str] | None, crowd: Sequence[tuple[ShapedPod, int]]) -> None:
         self.nodes = shapes.nodes()
         self.made = 0
         self.world = World([node.source() for node in self.nodes.values()], self.counts, order)
+        self.change_quota("q1", limits)
         for pod, number in crowd:
             self.others_place(pod, number)
 
@@ -139,7 +143,7 @@ class Cluster(RuleBasedStateMachine):
         else:
             self.world.others_take_away("Node", "", name)
 
-    @rule(name=st.sampled_from(["q1", "q2"]), limits=st.sampled_from([None, *QUOTAS]))
+    @rule(name=st.sampled_from(["q1", "q2"]), limits=LIMITS)
     def change_quota(self, name: str, limits: Mapping[str, str] | None) -> None:
         if limits is None:
             self.world.others_take_away("ResourceQuota", "team", name)
@@ -148,11 +152,11 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(restart=st.booleans())
     def restart_or_remember(self, restart: bool) -> None:
-        """Start anew from the objects, or keep the facts of now for those who will be slow."""
+        """Start anew from the objects, or let somebody decide now and write later."""
         if restart:
             self.world.open(self.world.cluster.objects())
         else:
-            self.world.past = self.world.cluster.facts()
+            self.world.hold_facts()
 
 
 def test_nothing_that_happens_makes_the_books_disagree(remark: Callable[[str], None]) -> None:

@@ -45,7 +45,8 @@ class World:
     def __init__(self, objects: Iterable[Object], counts: Counter[str], order: Order) -> None:
         self.counts = counts
         self.order = order
-        self.past: Facts = Facts()
+        self._past = Facts()
+        self._is_held = False
         self.wanted: dict[str, Sequence[Wanted]] = {}
         self._answers: dict[tuple[str, int], tuple[Device, ...]] = {}
         self._tolerated: Mapping[object, Use] = {}
@@ -63,6 +64,10 @@ class World:
     def _take_in(self, source: Mapping[str, Any]) -> None:
         with suppress(RejectedObjectError):
             self.cluster.create(dict(source))
+
+    def hold_facts(self) -> None:
+        """Keep the facts of now for the next who is late; else those are from before the step."""
+        self._past, self._is_held = self.cluster.facts(), True
 
     def photo(self) -> Photo:
         """Every object as it is now."""
@@ -176,7 +181,7 @@ class World:
         return answer.verdict, reply.get("containerDevices", reply.get("failureReason"))
 
     def _asked(self, handle: Callable[..., Any], body: bytes, *, late: bool) -> Any:
-        self.cluster.late = self.past if late else None
+        self.cluster.late, self._is_held = (self._past, False) if late else (None, self._is_held)
         answer = handle(body, {})
         self.cluster.late = None
         return answer
@@ -188,6 +193,8 @@ class World:
         self._check_amounts(books, facts)
         again = FileCluster(Content(self.cluster.objects())).facts()
         assert _comparable(facts) == _comparable(again), "facts differ from those after a restart"
+        if not self._is_held:
+            self._past = facts
 
     def _check_views(self, books: Books, facts: Facts) -> None:
         """Annotations, accounting and the last answer say the same of every pod."""
