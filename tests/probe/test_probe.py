@@ -5,11 +5,12 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.probe.trees import UUIDS, Container, write
@@ -148,6 +149,31 @@ def test_this_very_process_is_probed_where_it_runs() -> None:
     assert numbers(found["cpus"]["affinity"]) == os.sched_getaffinity(0)
     assert numbers(probe(pid=str(os.getpid()))["cpus"]["affinity"]) == os.sched_getaffinity(0)
     assert found["verdict"] in probe_script.VERDICTS
+
+
+PARTS = st.sampled_from(
+    ["Cpus_allowed_list:\t0-3\n", "Mems_allowed_list:", "0::/", "7f bind:", " N0=", "9" * 20, "\0", "-1"]
+)
+FILES = (
+    "proc/self/status",
+    "proc/self/numa_maps",
+    "proc/self/environ",
+    "proc/self/cgroup",
+    "proc/driver/nvidia/gpus/0/information",
+    "sys/bus/pci/devices/0000:07:00.0/numa_node",
+    "sys/devices/system/node/node0/cpulist",
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.binary(max_size=20) | st.lists(PARTS, max_size=6).map(lambda parts: "".join(parts).encode())))
+def test_whatever_files_hold_there_is_a_verdict(contents: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Container().record(Path(directory))
+        for name, content in zip(FILES, contents, strict=False):
+            write(root / name, "")
+            (root / name).write_bytes(content)
+        assert json.loads(json.dumps(probe(str(root))))["verdict"] in probe_script.VERDICTS
 
 
 @given(st.text(max_size=20) | st.sampled_from(["0-", "3-1", "99999999", "0,,1", "²"]))

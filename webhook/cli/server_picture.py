@@ -7,7 +7,7 @@ from typing import Final
 
 from policy.inventory.links import distance
 from policy.inventory.server import Cpus, GpuCard, NumaNode, Server
-from policy.kubelet.masks import write_list
+from policy.kubelet.masks import mask_of, write_list
 from webhook.cli.screen import printable
 
 NARROWEST: Final = 38
@@ -61,13 +61,18 @@ def _amount(count: int | None, noun: str, behind: str = "") -> str:
     return "" if count is None else f"{count} {noun}{'' if count == 1 else 's'}{behind}"
 
 
+def _is_drawn(numa: NumaNode, server: Server) -> bool:
+    """Memory alone is no place to run: the memory of some cards makes dozens of such nodes."""
+    return numa.cpus.count != 0 or any(card.numa == numa.id for card in server.cards)
+
+
 def _columns(server: Server) -> list[list[NumaNode]]:
     """One column for each socket, or two where sockets are not known and there is more than one NUMA node."""
     by_socket: dict[int | None, list[NumaNode]] = {}
-    for numa in server.numas:
+    numas = [numa for numa in server.numas if _is_drawn(numa, server)]
+    for numa in numas:
         by_socket.setdefault(numa.socket, []).append(numa)
     if len(by_socket) == 1:
-        numas = list(server.numas)
         return [numas[::2], numas[1::2]] if len(numas) > 1 else [numas]
     return list(by_socket.values())
 
@@ -110,7 +115,7 @@ def _cpus(cpus: Cpus) -> str:
 def _card(card: GpuCard) -> str:
     told = [card.uuid[:_SHORT_UUID], card.model.removeprefix("NVIDIA "), f"{card.memory} MiB" if card.memory else ""]
     state = [] if card.healthy else ["UNHEALTHY"]
-    return f"{card.name:<{_LABEL}}{printable('  '.join([text for text in told if text] + state))}"
+    return f"{card.name:<{_LABEL}}{printable('  '.join([text for text in told if text] + state))}".rstrip()
 
 
 def _below(server: Server) -> Iterator[str]:
@@ -121,6 +126,9 @@ def _below(server: Server) -> Iterator[str]:
     for card in server.cards:
         if card.numa is None or card.numa not in {numa.id for numa in server.numas}:
             yield f"  NUMA node {'?' if card.numa is None else card.numa}: {_card(card)}"
+    bare = mask_of(numa.id for numa in server.numas if not _is_drawn(numa, server))
+    if bare:
+        yield f"  memory     alone on NUMA nodes {write_list(bare)}"
     if server.links:
         yield f"  links      {'; '.join(_links(server.links))}"
     far = [printable(nic.name) for nic in server.nics or () if not nic.near]

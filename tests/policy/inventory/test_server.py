@@ -155,5 +155,31 @@ def test_servers_with_the_same_cards_are_compared_trait_by_trait() -> None:
     ]
 
 
+def test_reservations_are_compared_by_list_by_amount_or_as_an_exporter_counts_them() -> None:
+    amount = replace(SETUP, reserved_cpus=0, reserved_amount=Fraction(3, 2))
+    counted = merge(Collected("c", cards=CARDS, zones=(zone(0), zone(1))))
+    found = {one.trait: one.values for one in differences([named("a"), named("b", config=amount), counted])}
+    assert found["reserved CPUs"] == {"0-1": ("a",), "1.5 of kubelet's choice": ("b",), "node 0: 2, node 1: 2": ("c",)}
+    assert found["CPUs by NUMA node"] == {
+        "node 0: 0-31,64-95, node 1: 32-63,96-127": ("a", "b"),
+        "node 0: 64, node 1: 64": ("c",),
+    }
+
+
+def test_cards_that_nobody_places_are_not_compared_by_place() -> None:
+    adrift = tuple(replace(card, numa=UNKNOWN_NUMA) for card in CARDS)
+    assert differences([named("a"), merge(Collected("b", cards=adrift))]) == ()
+
+
+def test_strict_reservation_without_a_list_leaves_shared_cpus_unknown() -> None:
+    strict = {"cpu_policy": "none", "cpu_options": {"strict-cpu-reservation": "true"}}
+    assert changed_setup(**strict, reserved_cpus=0, reserved_amount=Fraction(1)).numas[0].shared == Cpus()
+
+
+def test_one_socket_needs_nobody_to_say_which_node_is_on_it() -> None:
+    one = replace(read_lscpu(samples.lscpu(2, 64))[0], sockets=1)
+    assert [numa.socket for numa in named("a", processors=(one,)).numas] == [0, 0]
+
+
 def test_servers_that_are_alike_or_unknown_do_not_differ() -> None:
     assert differences([named("a"), named("b"), merge(Collected("c", cards=CARDS))]) == ()
