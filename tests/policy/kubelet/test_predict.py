@@ -16,7 +16,7 @@ from policy.kubelet.outcome import TOPOLOGY_AFFINITY, Merged, Verdict
 from policy.kubelet.predict import predict, predict_all
 from policy.kubelet.settings import Settings
 from policy.kubelet.start import start
-from policy.kubelet.versions import VERSIONS, rules_of
+from policy.kubelet.versions import VERSIONS
 from tests.policy.kubelet.build import (
     GPU,
     NIC,
@@ -215,20 +215,6 @@ def test_versions_range_over_other_nodes_for_device_hints(version: str, mask: in
     of = machine({0: "0-3", 1: "4-7"}, {GPU: gpus(0), NIC: gpus(1)})
     merged = ask(of, settings, pod({GPU: 1, NIC: 1})).containers[0].merged
     assert merged == Merged(mask, preferred=False)
-
-
-@pytest.mark.parametrize(
-    ("written", "row"),
-    [("v1.36.3", "1.36"), ("1.30.0", "1.30"), ("v1.37.2+rke2", "1.37"), ("v1.29.1", None), ("", None)],
-)
-def test_finds_the_row_of_a_version(written: str, row: str | None) -> None:
-    found = rules_of(written)
-    assert (found and found.version) == row
-
-
-def test_only_what_was_run_is_called_verified() -> None:
-    assert {row.version for row in VERSIONS.values() if row.verified == "ran"} == {"1.36"}
-    assert list(VERSIONS) == [f"1.{minor}" for minor in range(30, 38)]
 
 
 def test_recorded_cpus_of_a_part_of_the_pod_pin_its_hint() -> None:
