@@ -35,8 +35,8 @@ class Store(Protocol):
         """A value that changes when the content may have changed. Cheap, and never an error."""
         ...
 
-    def ensure(self, now: datetime) -> Serve:
-        """What is to be served, made or renewed if need be; raises CertificateError."""
+    def ensure(self, now: datetime, *, begin: bool = True) -> Serve:
+        """What is to be served, made (a CA only to `begin`) or renewed if need be; raises CertificateError."""
         ...
 
 
@@ -101,7 +101,7 @@ class ServingContext:
             self.reloads_failed += 1
 
     def _look(self, now: datetime) -> None:
-        kept = self._store.ensure(now)
+        kept = self._store.ensure(now, begin=False)
         served = self._served.kept
         if (kept.pair, kept.ca_cert) == (served.pair, served.ca_cert):
             self._publish(kept)

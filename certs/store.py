@@ -13,6 +13,7 @@ from certs.pair import Lifetimes
 from certs.plan import Refuse, Serve, Write, as_it_is, plan
 
 _LOCK = ".lock"
+_CA = (File.CA_KEY, File.CA_CERT)
 _MODES = {File.CA_KEY: 0o600, File.CA_CERT: 0o644, File.LEAF_KEY: 0o600, File.LEAF_CERT: 0o644}
 
 
@@ -37,8 +38,11 @@ class DirectoryStore:
         """A value that changes when a file may have changed. Cheap, and never an error."""
         return tuple(fingerprint(self.directory / file) for file in File)
 
-    def ensure(self, now: datetime) -> Serve:
+    def ensure(self, now: datetime, *, begin: bool = True) -> Serve:
         """What is to be served, after what was missing was made and what nears its end was issued again.
+
+        `begin` says whether a CA may be made. A server that already serves must not: clients trust the one it had,
+        and files that vanish may come back.
 
         Any number of processes may do this in one directory at once: one writes, all get the same. A renewal
         that cannot be written is a warning for as long as the old leaf is good.
@@ -46,38 +50,42 @@ class DirectoryStore:
         Raises:
             CertificateError: the files are not good to serve and not ours to change, or cannot be written.
         """
-        step = self._planned(now)
+        step = self._planned(now, begin)
         if isinstance(step, Write):
-            step = self._completed(now)
+            step = self._completed(now, begin)
         if isinstance(step, Refuse):
             raise CertificateError(self.directory, *step.defects)
         return step
 
-    def _planned(self, now: datetime) -> Write | Serve | Refuse:
+    def _planned(self, now: datetime, begin: bool) -> Write | Serve | Refuse:
         material = read_material(self.directory)
         stranger = _stranger(self.directory) if material == Material() else None
         if stranger is not None:
             text = f"is there and none of {', '.join(File)} is; name a directory that is meant for them alone"
             return Refuse((Defect(stranger, Code.FOREIGN_FILES, text),))
-        return plan(material, self.names, self.lifetimes, now)
+        step = plan(material, self.names, self.lifetimes, now)
+        if isinstance(step, Write) and step.file in _CA and not begin:
+            text = "is gone; put the files back, or restart the server to begin anew with another CA"
+            return Refuse((Defect(step.file, Code.MISSING, text),))
+        return step
 
-    def _completed(self, now: datetime) -> Serve | Refuse:
+    def _completed(self, now: datetime, begin: bool) -> Serve | Refuse:
         try:
-            return self._complete(now)
+            return self._complete(now, begin)
         except CertificateError as error:
             left = as_it_is(read_material(self.directory), self.names, now)
             if isinstance(left, Refuse):
                 raise
             return replace(left, warnings=(*left.warnings, *error.defects))
 
-    def _complete(self, now: datetime) -> Serve | Refuse:
+    def _complete(self, now: datetime, begin: bool) -> Serve | Refuse:
         with ExitStack() as held:
             with self._writing(_LOCK):
                 self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 held.enter_context(exclusive(self.directory / _LOCK))
                 _sweep(self.directory)
             for _ in range(len(File) + 1):
-                step = self._planned(now)
+                step = self._planned(now, begin)
                 if not isinstance(step, Write):
                     return step
                 with self._writing(step.file):

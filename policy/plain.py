@@ -79,13 +79,18 @@ def _wrong_entry(where: str, key: object, wanted: str, seen: object) -> Malforme
 
 
 def _wrong(where: str, wanted: str, seen: object) -> MalformedObjectError:
-    return MalformedObjectError(f"{where} must be {wanted}, not {_shown(seen)}")
+    quotes = "; write it in quotes" if wanted == "text" and isinstance(seen, bool | int | float) else ""
+    return MalformedObjectError(f"{where} must be {wanted}, not {_shown(seen)}{quotes}")
 
 
 def _shown(value: object) -> str:
     """A value for an error text, however long or deep it is."""
     if isinstance(value, str):
         return repr(value[:_SHOWN])
-    if value is None or _is_number(value):
-        return str(value)[:_SHOWN]
-    return f"of type {type(value).__name__}"
+    if value is None:
+        return "null"
+    if _is_number(value):
+        return str(value).lower()[:_SHOWN]
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return "something else"

@@ -51,11 +51,13 @@ def alignment_without_exclusive_cpus(case: Case) -> str | None:
         return "with spec.resources no container gets exclusive CPUs; ask per container."
     shared = next((gpu for gpu in case.gpus if not has_whole_cpus(gpu.container)), None)
     if shared is not None:
-        return f"container {quoted(shared.container.name)} gets no exclusive CPUs; ask for a whole number of CPUs."
+        name = quoted(shared.container.name)
+        return f"container {name} needs whole CPUs, and every container cpu and memory limits."
     unlimited = next((c for c in case.pod.containers if not is_guaranteed(c)), None)
     if unlimited is None:
         return None
-    return f"container {quoted(unlimited.name)} makes the pod not Guaranteed; give it cpu and memory limits."
+    name = quoted(unlimited.name)
+    return f"container {name} needs cpu and memory limits, or none gets exclusive CPUs."
 
 
 def has_whole_cpus(container: Container) -> bool:

@@ -10,20 +10,22 @@ from policy.pod import Phase
 
 def forged_on_creation(case: Case) -> str | None:
     """A pod is created with an annotation that only the scheduler writes, or somebody else changes one later."""
-    key = min(filter(keys.is_owned, case.pod.annotations), default=None)
-    if key is None:
+    brought = sorted(filter(keys.is_owned, case.pod.annotations))
+    if not brought:
         return None
-    return f"{quoted(key)} is written by the scheduler only; remove it, as from any manifest copied from a running pod."
+    return f"{_named(brought)} written by the scheduler only; remove that from manifests copied from a running pod."
+
+
+def _named(brought: list[str]) -> str:
+    return f"{', '.join(map(quoted, brought))} {'is' if len(brought) == 1 else 'are'}"
 
 
 def forged_on_update(old: Mapping[str, str], new: Mapping[str, str], user: str, writers: frozenset[str]) -> str | None:
     """Tell whether ``user`` changes an owned key without being a listed writer; missing and empty are the same."""
-    key = min(filter(keys.is_owned, changed_keys(old, new)), default=None)
-    if key is None or user in writers:
+    written = sorted(filter(keys.is_owned, changed_keys(old, new)))
+    if not written or user in writers:
         return None
-    return (
-        f"{quoted(key)} is written by the scheduler and device plugin only, not by {quoted(user)}; leave it as it is."
-    )
+    return f"{_named(written)} written by scheduler and device plugin only, not by {quoted(user)}; leave that."
 
 
 def changed_keys(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:

@@ -9,6 +9,9 @@ from policy.admission.spelling import quoted
 
 _PREFIXES: Final = frozenset({"hami.io", "nvidia.com", ""})
 _KNOWN: Final = frozenset(keys.USER_KEYS)
+_SHORT: Final = 4
+"""Names up to this length are too near to others for one edit to mean a slip."""
+
 _BY_NAME: Final = {key.partition("/")[2]: key for key in keys.USER_KEYS}
 
 
@@ -45,6 +48,39 @@ def _is_one_edit(text: str, other: str) -> bool:
         return short[start:] == long[start + 1 :]
     swapped = long[:start] + long[start : start + 2][::-1] + long[start + 2 :]
     return short[start + 1 :] == long[start + 1 :] or short == swapped
+
+
+def near_miss_resource(case: Case) -> str | None:
+    """A container names a resource that reads like one of HAMi's and is none, so no node offers it."""
+    known = case.operator.hami.resources
+    for container in case.pod.containers:
+        for resource in (*container.limits, *container.requests):
+            meant = "" if resource in known else nearest_resource(resource, known)
+            if meant:
+                name = quoted(container.name)
+                return f"container {name} asks for {quoted(resource)}, which HAMi does not know; did you mean {meant}?"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def nearest_resource(resource: str, known: tuple[str, ...]) -> str:
+    """Return the resource among ``known`` that ``resource`` was probably meant to be, empty if it is like none."""
+    prefix, slash, name = resource.partition("/")
+    if not slash:
+        return ""
+    plain = _plain(name)
+    alike = [one for one in known if one.partition("/")[0] == prefix.lower()]
+    return next((one for one in alike if _reads_like(plain, _plain(one.partition("/")[2]))), "")
+
+
+def _plain(name: str) -> str:
+    """A resource's name without case, separators, plural and the longer words for the same thing."""
+    letters = "".join(filter(str.isalnum, name.lower())).removeprefix("v").removesuffix("s")
+    return letters.replace("memory", "mem").replace("percentage", "percent")
+
+
+def _reads_like(plain: str, known: str) -> bool:
+    return plain == known or (len(known) > _SHORT and _is_one_edit(plain, known))
 
 
 def amount_as_annotation(case: Case) -> str | None:

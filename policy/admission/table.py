@@ -142,6 +142,7 @@ ANY_POD: Final = (
     Rule("no-containers", ENFORCE, safety.no_containers, "Add a container.", any_pod=True),
     Rule("count-zero", WARN, amounts.count_zero, "Ask for 1, or remove the resource.", any_pod=True),
     Rule("near-miss-key", WARN, slips.near_miss_key, "Write the key that the message names.", any_pod=True),
+    Rule("near-miss-resource", WARN, slips.near_miss_resource, "Write the name that the message says.", any_pod=True),
     Rule(
         "amount-as-annotation",
         WARN,

@@ -284,6 +284,23 @@ def test_the_ca_is_published_before_its_leaf_is_served_and_put_back_when_it_is_l
     assert published.read_bytes() == new.ca_cert
 
 
+def test_a_running_server_never_makes_another_ca(
+    store: DirectoryStore, now: datetime, tmp_path: Path, connect: Connect
+) -> None:
+    context = ServingContext(store, now, tmp_path / "published.crt")
+    trusted = (tmp_path / "published.crt").read_bytes()
+    gone = store.directory.rename(tmp_path / "gone")
+    context.refresh(now + DAY)
+    assert context.problem == (
+        f"{store.directory}: ca.key is gone; put the files back, or restart the server to begin anew with another CA"
+    )
+    assert connect(context.current(), trusted, NAME)[0] == context.serial
+    assert (tmp_path / "published.crt").read_bytes() == trusted
+    gone.rename(store.directory)
+    context.refresh(now + 2 * DAY)
+    assert context.problem == ""
+
+
 def test_no_handshake_fails_while_pairs_are_swapped(
     serving: ServingContext, store: DirectoryStore, new: Material, put: Put, now: datetime, connect: Connect
 ) -> None:

@@ -165,30 +165,33 @@ def test_an_owner_that_is_no_controller_made_no_pod(owner: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ([], "pod must be an object, not of type list"),
+        ([], "pod must be an object, not a list"),
         ("pod", "pod must be an object, not 'pod'"),
         ({"metadata": 7}, "metadata must be an object, not 7"),
-        ({"spec": []}, "spec must be an object, not of type list"),
-        (meta(name=7), "metadata.name must be text, not 7"),
-        (meta(uid=True), "metadata.uid must be text, not True"),
-        (meta(annotations={"a": 1}), "metadata.annotations[a] must be text, not 1"),
-        (meta(annotations={"a": None}), "metadata.annotations[a] must be text, not None"),
-        (meta(annotations={7: "a"}), "a key of metadata.annotations must be text, not 7"),
-        (meta(labels={"a": []}), "metadata.labels[a] must be text, not of type list"),
-        (meta(ownerReferences={}), "metadata.ownerReferences must be a list, not of type dict"),
-        (meta(ownerReferences=[{"controller": True, "kind": 7}]), "metadata.ownerReferences.kind must be text, not 7"),
-        (spec(containers={}), "spec.containers must be a list, not of type dict"),
-        (spec(containers=[None]), "spec.containers[0] must be an object, not None"),
+        ({"spec": []}, "spec must be an object, not a list"),
+        (meta(name=7), "metadata.name must be text, not 7; write it in quotes"),
+        (meta(uid=True), "metadata.uid must be text, not true; write it in quotes"),
+        (meta(annotations={"a": 1}), "metadata.annotations[a] must be text, not 1; write it in quotes"),
+        (meta(annotations={"a": None}), "metadata.annotations[a] must be text, not null"),
+        (meta(annotations={7: "a"}), "a key of metadata.annotations must be text, not 7; write it in quotes"),
+        (meta(labels={"a": []}), "metadata.labels[a] must be text, not a list"),
+        (meta(ownerReferences={}), "metadata.ownerReferences must be a list, not an object"),
+        (
+            meta(ownerReferences=[{"controller": True, "kind": 7}]),
+            "metadata.ownerReferences.kind must be text, not 7; write it in quotes",
+        ),
+        (spec(containers={}), "spec.containers must be a list, not an object"),
+        (spec(containers=[None]), "spec.containers[0] must be an object, not null"),
         (spec(initContainers=[{}, "x"]), "spec.initContainers[1] must be an object, not 'x'"),
-        (spec(containers=[{"name": []}]), "spec.containers[0].name must be text, not of type list"),
+        (spec(containers=[{"name": []}]), "spec.containers[0].name must be text, not a list"),
         (spec(containers=[{"resources": 1.5}]), "spec.containers[0].resources must be an object, not 1.5"),
         (
             spec(containers=[{"resources": {"limits": {"cpu": None}}}]),
-            "spec.containers[0].resources.limits[cpu] must be a quantity, not None",
+            "spec.containers[0].resources.limits[cpu] must be a quantity, not null",
         ),
         (
             spec(containers=[{"resources": {"limits": {True: 1}}}]),
-            "a key of spec.containers[0].resources.limits must be text, not True",
+            "a key of spec.containers[0].resources.limits must be text, not true; write it in quotes",
         ),
         (spec(containers=[{"env": [1]}]), "spec.containers[0].env[0] must be an object, not 1"),
         (
@@ -196,9 +199,12 @@ def test_an_owner_that_is_no_controller_made_no_pod(owner: dict[str, Any]) -> No
             "spec.containers[0].securityContext must be an object, not 'root'",
         ),
         (spec(tolerations="all"), "spec.tolerations must be a list, not 'all'"),
-        (spec(affinity={"nodeAffinity": []}), "spec.affinity.nodeAffinity must be an object, not of type list"),
-        (spec(schedulingGroup={"podGroupName": 1}), "spec.schedulingGroup.podGroupName must be text, not 1"),
-        (spec(schedulerName="x" * 9, nodeName=["y"]), "spec.nodeName must be text, not of type list"),
+        (spec(affinity={"nodeAffinity": []}), "spec.affinity.nodeAffinity must be an object, not a list"),
+        (
+            spec(schedulingGroup={"podGroupName": 1}),
+            "spec.schedulingGroup.podGroupName must be text, not 1; write it in quotes",
+        ),
+        (spec(schedulerName="x" * 9, nodeName=["y"]), "spec.nodeName must be text, not a list"),
         ({"status": {"initContainerStatuses": 1}}, "status.initContainerStatuses must be a list, not 1"),
         ({"spec": "x" * 500}, f"spec must be an object, not {'x' * 80!r}"),
     ],
@@ -214,9 +220,11 @@ def test_no_value_is_too_deep_or_too_long_to_be_named() -> None:
     for _ in range(5000):
         deep = [deep]
     for source in (deep, meta(labels=deep), meta(uid=deep), meta(uid=1 << 100_000)):
-        with pytest.raises(MalformedObjectError, match=r" must be .*, not of type (list|int)$"):
+        with pytest.raises(
+            MalformedObjectError, match=r" must be .*, not (a list|something else)(; write it in quotes)?$"
+        ):
             read_pod(source)
-    with pytest.raises(MalformedObjectError, match=r"limits\[cpu\] must be a quantity, not of type int$"):
+    with pytest.raises(MalformedObjectError, match=r"limits\[cpu\] must be a quantity, not something else$"):
         read_pod(spec(containers=[{"resources": {"limits": {"cpu": 1 << 100_000}}}]))
 
 

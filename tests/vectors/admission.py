@@ -42,6 +42,7 @@ SECTION_4: Final = frozenset(
         "alignment-on-mig-cards",
         "pinned-whole-card-replicated",
         "near-miss-key",
+        "near-miss-resource",
         "amount-as-annotation",
         "annotation-on-owner",
     }

@@ -54,3 +54,8 @@ def means(name: str, codes: Iterable[str]) -> bool:
         return any(code in SEEN[head] for code in codes)
     words = set(head.lower().replace("-", "_").split("_"))
     return any(words & WORDS.get(code, frozenset()) for code in codes)
+
+
+def usual_name(code: str) -> str:
+    """What the collection calls ``code``, the code itself where nobody has seen that."""
+    return next((name for name, codes in SEEN.items() if code in codes), code)

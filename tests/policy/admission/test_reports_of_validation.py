@@ -168,4 +168,4 @@ def test_ob_08_a_manifest_copied_from_a_running_pod_is_refused_with_the_hint() -
         TO_ALLOCATE: ";",
     }
     (refusal,) = judged(pod(annotations=copied)).refusals
-    assert refusal.message.endswith("remove it, as from any manifest copied from a running pod.")
+    assert refusal.message.endswith("remove that from manifests copied from a running pod.")

@@ -95,8 +95,8 @@ TEXTS = [
     (
         pod(annotations={TO_ALLOCATE: "x"}),
         (
-            'forged-reservation: "hami.io/vgpu-devices-to-allocate" is written by the scheduler only; remove it, '
-            "as from any manifest copied from a running pod."
+            'forged-reservation: "hami.io/vgpu-devices-to-allocate" is written by the scheduler only; remove that '
+            "from manifests copied from a running pod."
         ),
     ),
     (
@@ -188,6 +188,7 @@ def test_what_a_message_names_does_not_depend_on_the_order_in_which_keys_were_wr
     texts = " ".join(finding.message for finding in found[0].findings)
     assert re.findall(r'"([^"]+)"|such as (\S+);', texts) == [
         ("hami.io/bind-time", ""),
+        ("hami.io/vgpu-node", ""),
         ("hami.io/numa-bind", ""),
         ("", "a=:NoExecute"),
     ]

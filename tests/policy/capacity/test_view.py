@@ -10,7 +10,7 @@ from policy.capacity.asked import UnmodelledPodError, member_of, quota_members
 from policy.capacity.count import Cause, measure, most
 from policy.capacity.group import Group
 from policy.capacity.moves import Mover
-from policy.capacity.shapes import Locality, Member, whole_cards
+from policy.capacity.shapes import Limits, Locality, Member, whole_cards
 from policy.capacity.view import Asking, Bar, LocalAmounts, Unknown, view
 from policy.facts import Card, Device, Facts, Kubelet, Node, Quota, gather
 from policy.hami.annotations import AnnotationError
@@ -233,3 +233,23 @@ def test_a_search_that_is_cut_short_does_not_say_that_there_is_no_move() -> None
 def test_who_is_leaving_anyway_is_not_moved() -> None:
     leaving = replace(sharer("one", "a"), terminating=True)
     assert search(two_nodes(leaving), 2).move is None
+
+
+def test_unlike_members_may_start_together_where_none_of_them_finds_more_alone() -> None:
+    """Five cards hold a member of two and one of three; four held each of them as often."""
+    cards = tuple(card(letter) for letter in "abcde")
+    small, large = asking(2), Asking(replace(asking(3).member, name="large"), asking(3).pod)
+    nodes = [Node("node-1", cards=cards), Node("node-2", cards=(card("x"),))]
+    facts = gather(nodes, held(sharer("one", "e")), {}, {}, None)
+    found = Mover(facts, [small, large], CONFIG, {}).cheapest(Group((small.member, large.member))).move
+    assert found is not None
+    assert (found.pod.pod.name, found.onto) == ("one", "node-2")
+
+
+def test_a_move_for_a_group_that_shares_a_node_is_judged_there() -> None:
+    facts = two_nodes(sharer("one", "b"))
+    wanted = asking(1)
+    group = Group((replace(wanted.member, count=2),), limits=Limits(domains={"node-1": "node-1", "node-2": "node-2"}))
+    found = Mover(facts, [wanted], CONFIG, {}).cheapest(group).move
+    assert found is not None
+    assert found.onto == "node-2"
