@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from policy.capacity.offers import UNBOUNDED, Offers, most_on_different_cards
-from policy.capacity.shapes import NO_LIMITS, CardRoom, Cluster, Limits, Locality, Member, NodeRoom
+from policy.capacity.shapes import NO_LIMITS, Alike, CardRoom, Cluster, Limits, Locality, Member, NodeRoom
 
 
 class Cause(StrEnum):
@@ -81,13 +81,22 @@ class NodeCount:
         names: the nodes.
         members: how many on each.
         places: by NUMA node, one for the whole node where members may span them.
-        lost: cause -> shares that no member uses, on each.
+        barred: whether the member may not come at all.
     """
 
     names: tuple[str, ...]
     members: int
     places: tuple[PlaceCount, ...]
-    lost: Mapping[Cause, int]
+    barred: bool = False
+
+    @property
+    def lost(self) -> Mapping[Cause, int]:
+        """Cause -> shares that no member uses, on each."""
+        if self.barred:
+            return _summed([{Cause.BARRED: place.shares} for place in self.places])
+        capped = [{Cause.NODE_CAP: place.gpus * place.members} for place in self.places]
+        used = {Cause.NODE_CAP: -self.places[0].gpus * self.members} if self.places else {}
+        return _summed([*(place.lost for place in self.places), *capped, used])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +106,25 @@ class Capacity:
     Attributes:
         member: what was counted.
         members: how many fit under the group's limits.
-        free_gpus: idle cards that the member may use.
-        lost: cause -> shares that are free and not used; of whole cards a share is a card.
+        beyond: cause -> members that fit their places and not those limits.
         nodes: the count by node.
     """
 
     member: Member
     members: int
-    free_gpus: int
-    lost: Mapping[Cause, int]
+    beyond: Mapping[Cause, int]
     nodes: tuple[NodeCount, ...]
+
+    @property
+    def free_gpus(self) -> int:
+        """Idle cards that the member may use."""
+        return sum(len(node.names) * sum(place.idle for place in node.places) for node in self.nodes)
+
+    @property
+    def lost(self) -> Mapping[Cause, int]:
+        """Cause -> shares that are free and not used; of whole cards a share is a card."""
+        on_nodes = ({c: shares * len(node.names) for c, shares in node.lost.items()} for node in self.nodes)
+        return _summed([*on_nodes, {cause: self.member.gpus * count for cause, count in self.beyond.items()}])
 
     @property
     def runnable_gpus(self) -> int:
@@ -118,52 +136,28 @@ class Capacity:
         return self.member.gpus * min(self.members, self.member.count) if self.members >= needed else 0
 
 
+def _summed(parts: Iterable[Mapping[Cause, int]]) -> Mapping[Cause, int]:
+    total: dict[Cause, int] = {}
+    for part in parts:
+        for cause, shares in part.items():
+            total[cause] = total.get(cause, 0) + shares
+    return {cause: shares for cause, shares in total.items() if shares}
+
+
 def measure(member: Member, cluster: Cluster, limits: Limits = NO_LIMITS) -> Capacity:
     """Count ``member`` in ``cluster``, in time proportional to the cards of nodes that differ."""
-    offers = Offers(member)
-    parts = [tuple(_node(alike.names, alike.room, member, offers) for alike in part) for part in limits.split(cluster)]
-    totals = [_total(part) for part in parts]
+    counter = _Counter(member)
+    parts = [tuple(counter.node(alike) for alike in part) for part in limits.split(cluster)]
+    totals = [min(sum(node.members * len(node.names) for node in part), UNBOUNDED) for part in parts]
     counted = max(totals, default=0)
     members = counted if limits.quota is None else min(counted, max(limits.quota, 0))
-    every = tuple(node for part in parts for node in part)
-    lost: dict[Cause, int] = {}
-    for node in every:
-        _charge(lost, node.lost, len(node.names))
-    _charge(lost, {Cause.DOMAIN: sum(totals) - counted, Cause.QUOTA: counted - members}, member.gpus)
-    return Capacity(member, members, sum(map(_idle, every)), lost, every)
+    beyond = {Cause.DOMAIN: sum(totals) - counted, Cause.QUOTA: counted - members}
+    return Capacity(member, members, beyond, tuple(node for part in parts for node in part))
 
 
 def most(member: Member, cluster: Cluster, limits: Limits = NO_LIMITS) -> int:
     """Return only how many fit."""
     return measure(member, cluster, limits).members
-
-
-def _total(nodes: Iterable[NodeCount]) -> int:
-    return min(sum(node.members * len(node.names) for node in nodes), UNBOUNDED)
-
-
-def _idle(node: NodeCount) -> int:
-    return len(node.names) * sum(place.idle for place in node.places)
-
-
-def _charge(lost: dict[Cause, int], causes: Mapping[Cause, int], times: int) -> None:
-    for cause, shares in causes.items():
-        if shares * times:
-            lost[cause] = lost.get(cause, 0) + shares * times
-
-
-def _node(names: tuple[str, ...], room: NodeRoom, member: Member, offers: Offers) -> NodeCount:
-    counts = tuple(_place(*place, member, offers) for place in places(room, member.place))
-    if member.name in room.barred:
-        shares = sum(count.shares for count in counts)
-        return NodeCount(names, 0, counts, {Cause.BARRED: shares} if shares else {})
-    together = min(sum(count.members for count in counts), UNBOUNDED)
-    members = min(together, node_cap(room, member))
-    lost: dict[Cause, int] = {}
-    for count in counts:
-        _charge(lost, count.lost, 1)
-    _charge(lost, {Cause.NODE_CAP: together - members}, member.gpus)
-    return NodeCount(names, members, counts, lost)
 
 
 Place = tuple[Sequence[CardRoom], int | None, int | None]
@@ -188,18 +182,31 @@ def node_cap(room: NodeRoom, member: Member) -> int:
     return min(seats, _quotient(room.cpu, member.cpus), _quotient(room.memory, member.memory))
 
 
-def _place(
-    cards: Sequence[CardRoom], cpu: int | None, memory: int | None, member: Member, offers: Offers
-) -> PlaceCount:
-    offered, idle = offers.of(cards)
-    return PlaceCount(
-        gpus=member.gpus,
-        shares=sum(offered),
-        idle=idle,
-        by_gpu=most_on_different_cards(offered, member.gpus),
-        by_cpu=_quotient(cpu, member.cpus) if member.is_aligned else 0,
-        by_memory=_quotient(memory, member.memory),
-    )
+class _Counter:
+    """Counts one member, whose cards are looked at once each."""
+
+    def __init__(self, member: Member) -> None:
+        self._member, self._place, self._gpus = member, member.place, member.gpus
+        self._offers = Offers(member)
+
+    def node(self, alike: Alike) -> NodeCount:
+        room = alike.room
+        counts = tuple(self._count(*place) for place in places(room, self._place))
+        if self._member.name in room.barred:
+            return NodeCount(alike.names, 0, counts, barred=True)
+        together = sum(count.members for count in counts)
+        return NodeCount(alike.names, min(together, node_cap(room, self._member)), counts)
+
+    def _count(self, cards: Sequence[CardRoom], cpu: int | None, memory: int | None) -> PlaceCount:
+        offered, idle = self._offers.of(cards)
+        return PlaceCount(
+            self._gpus,
+            sum(offered),
+            idle,
+            most_on_different_cards(offered, self._gpus),
+            _quotient(cpu, self._member.cpus) if self._member.is_aligned else 0,
+            _quotient(memory, self._member.memory),
+        )
 
 
 def _quotient(left: int | None, need: int) -> int:

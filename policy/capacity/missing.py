@@ -12,7 +12,7 @@ from typing import Final
 
 from policy.capacity.count import PlaceCount, measure, most, node_cap, places
 from policy.capacity.ladder import Ask, without
-from policy.capacity.offers import UNBOUNDED, offer
+from policy.capacity.offers import offer
 from policy.capacity.shapes import NO_LIMITS, Alike, Cluster, Limits, Member, NodeRoom
 
 _ADDABLE: Final = (Ask.CPU, Ask.MEMORY, Ask.GPU)
@@ -80,7 +80,7 @@ def _prices(member: Member, room: NodeRoom, ask: Ask, most_wanted: int) -> list[
             if left is not None
         )
     )
-    base = min(sum(place.members for place in now.places), UNBOUNDED)
+    base = sum(place.members for place in now.places)
     totals = [0, *accumulate(islice(margins, most_wanted))]
     cap = node_cap(room, member if ask is Ask.GPU else without(member, ask))
     counts = range(now.members, min(now.members + most_wanted, cap) + 1)

@@ -4,9 +4,10 @@ Pods are tried from the one that holds least. Where a move is found it was carri
 group judged again; the CPUs that the moved pod frees or needs are not counted, for nobody says which they are.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import ne
 
 from policy.capacity.count import most
 from policy.capacity.group import Feasibility, Group
@@ -71,24 +72,44 @@ class Mover:
     def cheapest(self, group: Group) -> Search:
         """Return the cheapest move with which ``group`` can start."""
         builder = Rooms(self.asking, self.local)
-        rooms = {name: builder.room(state) for name, state in self.facts.nodes.items() if state.node is not None}
-        tried = 0
-        for held in self._movable():
-            freed = self.facts.without_pod(held.pod.uid)
-            here = builder.room(freed.nodes[held.node])
-            if not self._gains(group, rooms[held.node], here):
-                continue
-            tried += 1
-            if not self._starts(group, rooms | {held.node: here}):
-                continue
-            for onto in self._targets(held, rooms):
-                tried += 1
-                if tried > self.most_tried:
+        rooms = _rooms(builder, self.facts, self.facts.nodes)
+        left = self.most_tried
+        for held, freed in self._promising(_gain(group, rooms), builder, rooms):
+            for onto, after in self._ways(held, freed, builder, rooms):
+                if not left:
                     return Search(None, complete=False)
-                moved = self._moved(held, freed, onto)
-                if moved is not None and self._starts(group, rooms | _rooms(builder, moved, {held.node, onto})):
+                left -= 1
+                starts = self._starts(group, rooms | after)
+                if starts and onto:
                     return Search(Move(held, onto, _cards(held, self.facts)), complete=True)
+                if not starts and not onto:
+                    break
         return Search(None, complete=True)
+
+    def _promising(
+        self, gains: Callable[[NodeRoom, NodeRoom], bool], builder: Rooms, rooms: Mapping[str, NodeRoom]
+    ) -> Iterator[tuple[Reservation, NodeRoom]]:
+        """Yield the pods without which the group might start, each with its node without it."""
+        for held in self._movable():
+            state = self.facts.nodes[held.node]
+            if state.node is not None:
+                freed = builder.room(state.node, state.without(held.pod.uid).use)
+                if gains(rooms[held.node], freed):
+                    yield held, freed
+
+    def _ways(
+        self, held: Reservation, freed: NodeRoom, builder: Rooms, rooms: Iterable[str]
+    ) -> Iterator[tuple[str, dict[str, NodeRoom]]]:
+        """Yield the nodes that take the pod and what changes then; first, without a name, the pod gone altogether.
+
+        Its own node comes before others: what stays there keeps its volumes and images.
+        """
+        yield "", {held.node: freed}
+        rest = self.facts.without_pod(held.pod.uid)
+        for onto in (held.node, *sorted(name for name in rooms if name != held.node)):
+            moved = self._moved(held, rest, onto)
+            if moved is not None:
+                yield onto, _rooms(builder, moved, {held.node, onto})
 
     def _movable(self) -> list[Reservation]:
         every = (held for state in self.facts.nodes.values() if state.node for held in state.reservations.values())
@@ -97,20 +118,8 @@ class Mover:
             key=lambda held: (_cards(held, self.facts), held.pod.title, held.pod.uid),
         )
 
-    def _gains(self, group: Group, before: NodeRoom, after: NodeRoom) -> bool:
-        """Tell whether any member finds more on the node that the pod leaves."""
-        return before != after and any(
-            most(member, _only(after)) > most(member, _only(before)) or len(group.members) > 1
-            for member in group.members
-        )
-
     def _starts(self, group: Group, rooms: dict[str, NodeRoom]) -> bool:
         return self.feasibility.judge(group, group_alike(rooms.items())) is Verdict.YES
-
-    def _targets(self, held: Reservation, rooms: Iterable[str]) -> Iterator[str]:
-        """Yield the pod's own node first: what stays there keeps its volumes and images."""
-        yield held.node
-        yield from sorted(name for name in rooms if name != held.node)
 
     def _moved(self, held: Reservation, freed: Facts, onto: str) -> Facts | None:
         """Return the facts after the move, None where the node does not take the pod on other cards."""
@@ -122,7 +131,21 @@ class Mover:
 
 
 def _rooms(builder: Rooms, facts: Facts, names: Iterable[str]) -> dict[str, NodeRoom]:
-    return {name: builder.room(facts.nodes[name]) for name in names}
+    states = ((name, facts.nodes[name]) for name in names)
+    return {name: builder.room(state.node, state.use) for name, state in states if state.node is not None}
+
+
+def _gain(group: Group, rooms: Mapping[str, NodeRoom]) -> Callable[[NodeRoom, NodeRoom], bool]:
+    """Return what tells whether a node that changes from one room into the other could make up for what is missing.
+
+    Of unlike members each alone may find no more than before, and all together may.
+    """
+    if len(group.members) > 1:
+        return ne
+    (member,) = group.members
+    missing = group.needed - most(member, group_alike(rooms.items()), group.limits)
+    least = missing if group.limits.domains is None else 1
+    return lambda before, after: most(member, _only(after)) - most(member, _only(before)) >= least
 
 
 def _only(room: NodeRoom) -> Cluster:

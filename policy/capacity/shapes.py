@@ -29,7 +29,7 @@ class Locality(StrEnum):
     @property
     def binds_cpu(self) -> bool:
         """Whether the member's CPUs must be local to its NUMA node."""
-        return self in {Locality.GPU_CPU, Locality.GPU_CPU_MEM}
+        return self in (Locality.GPU_CPU, Locality.GPU_CPU_MEM)
 
     @property
     def binds_memory(self) -> bool:
@@ -105,6 +105,14 @@ class CardRoom:
 
     card: Card
     use: Use = NOTHING
+    _hash: int = field(init=False, repr=False, compare=False)
+    # Nodes are grouped by their cards' hashes, and equal cards are mostly one object: each is hashed once.
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.card, self.use)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def is_idle(self) -> bool:

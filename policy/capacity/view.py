@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from policy.capacity.shapes import CardRoom, Cluster, Member, NodeRoom, ZoneRoom, group_alike
-from policy.facts import NOTHING, UNKNOWN_NUMA, Card, Facts, Node, NodeState, Use
+from policy.facts import NOTHING, UNKNOWN_NUMA, Card, Facts, Node, Use
 from policy.pod import Pod
 from policy.scheduling import allows, untolerated_taint
 
@@ -83,20 +83,16 @@ def view(facts: Facts, asking: Sequence[Asking], local: Local | None = None, old
         oldest: seconds since the epoch; facts taken before it are stale. None where they cannot be.
     """
     builder = Rooms(asking, local or {})
-    closed: dict[str, dict[Bar, list[str]]] = {each.member.name: {} for each in asking}
-    rooms = []
-    for name, state in facts.nodes.items():
-        node = state.node
-        if node is None or not (node.cards or node.problem or name in builder.local):
-            continue
-        for member, bar in builder.bars(node):
-            closed[member].setdefault(bar, []).append(name)
-        rooms.append((name, builder.room(state)))
+    rooms = [
+        (node.name, builder.room(node, state.use))
+        for state in facts.nodes.values()
+        if (node := state.node) is not None and (node.cards or node.problem or node.name in builder.local)
+    ]
     unknown = builder.unknown
     if oldest is not None and facts.taken_at is not None and facts.taken_at < oldest:
         unknown |= {Unknown.STALE}
-    named = {member: {bar: tuple(nodes) for bar, nodes in why.items()} for member, why in closed.items()}
-    return View(group_alike(rooms), named, unknown)
+    closed = {member: {bar: tuple(nodes) for bar, nodes in why.items()} for member, why in builder.closed.items()}
+    return View(group_alike(rooms), closed, unknown)
 
 
 class Rooms:
@@ -104,61 +100,60 @@ class Rooms:
 
     Attributes:
         local: what is left by NUMA node.
+        closed: member name -> why -> the nodes seen so far that are closed to it.
         unknown: what was missing in the rooms made so far.
     """
 
     def __init__(self, asking: Sequence[Asking], local: Local) -> None:
         self.local = local
+        self.closed: dict[str, dict[Bar, list[str]]] = {each.member.name: {} for each in asking}
         self.unknown: frozenset[Unknown] = frozenset()
         self._asking = asking
         self._named = _named_cards(asking)
         self._binds_cpu = any(each.member.locality.binds_cpu and each.member.cpus for each in asking)
-        self._cards: dict[object, CardRoom] = {}
+        self._cards: dict[object, tuple[int, CardRoom]] = {}
 
-    def bars(self, node: Node) -> Iterator[tuple[str, Bar]]:
-        """Yield the members that ``node`` is closed to, each with the first reason."""
-        for each in self._asking:
-            bar = _bar(each, node)
-            if bar is not None:
-                yield each.member.name, bar
-
-    def room(self, state: NodeState) -> NodeRoom:
-        """Return what a node has left; the value must have a node."""
-        node = state.node
-        if node is None:
-            return NodeRoom()
+    def room(self, node: Node, use: Mapping[str, Use]) -> NodeRoom:
+        """Return what ``node`` has left, of whose cards so much is taken by UUID."""
         amounts = self.local.get(node.name, {})
-        zones = tuple(self._zones(node, state.use, amounts))
         if self._binds_cpu:
             self._note(node, amounts)
         return NodeRoom(
-            zones,
-            _total(amount.cpu for amount in amounts.values()),
-            _total(amount.memory for amount in amounts.values()),
-            barred=frozenset(member for member, _ in self.bars(node)),
+            tuple(self._zones(node, use, amounts)),
+            _total([amount.cpu for amount in amounts.values()]),
+            _total([amount.memory for amount in amounts.values()]),
+            barred=frozenset(self._bar(node)),
         )
 
+    def _bar(self, node: Node) -> Iterator[str]:
+        for each in self._asking:
+            bar = _bar(each, node)
+            if bar is not None:
+                self.closed[each.member.name].setdefault(bar, []).append(node.name)
+                yield each.member.name
+
     def _zones(self, node: Node, use: Mapping[str, Use], amounts: Mapping[int, LocalAmounts]) -> Iterator[ZoneRoom]:
-        by_numa: dict[int, list[CardRoom]] = {numa: [] for numa in amounts}
+        by_numa: dict[int, list[tuple[int, CardRoom]]] = {numa: [] for numa in amounts}
         for card in node.cards:
-            room = self._card(card, use.get(card.uuid, NOTHING), cordoned=card.uuid in node.cordoned)
+            numbered = self._card(card, use.get(card.uuid, NOTHING), cordoned=card.uuid in node.cordoned)
             if card.numa == UNKNOWN_NUMA:
                 self.unknown |= {Unknown.NUMA}
-                yield ZoneRoom((room,))
+                yield ZoneRoom((numbered[1],))
             else:
-                by_numa.setdefault(card.numa, []).append(room)
+                by_numa.setdefault(card.numa, []).append(numbered)
         for numa, cards in by_numa.items():
             left = amounts.get(numa, _UNKNOWN_AMOUNTS)
-            yield ZoneRoom(tuple(sorted(cards, key=_fullness)), left.cpu, left.memory)
+            yield ZoneRoom(tuple([card for _, card in sorted(cards, key=_number)]), left.cpu, left.memory)
 
-    def _card(self, card: Card, use: Use, *, cordoned: bool) -> CardRoom:
+    def _card(self, card: Card, use: Use, *, cordoned: bool) -> tuple[int, CardRoom]:
+        """Return what is left of a card, with a number by which equal sets of cards come in one order."""
         uuid = card.uuid if card.uuid in self._named else ""
         healthy = card.healthy and not cordoned
         key = uuid, card.slots, card.memory, card.cores, card.type, card.mode, healthy, card.vendor, use
         found = self._cards.get(key)
         if found is None:
             alike = Card(uuid, 0, card.slots, card.memory, card.cores, card.type, 0, card.mode, healthy, card.vendor)
-            found = self._cards[key] = CardRoom(alike, use)
+            found = self._cards[key] = len(self._cards), CardRoom(alike, use)
         return found
 
     def _note(self, node: Node, amounts: Mapping[int, LocalAmounts]) -> None:
@@ -187,12 +182,11 @@ def _named_cards(asking: Iterable[Asking]) -> frozenset[str]:
     return frozenset(uuid for one in filters for uuid in (*(one.use_uuids or ()), *one.nouse_uuids))
 
 
-def _fullness(room: CardRoom) -> tuple[object, ...]:
-    card, use = room.card, room.use
-    return card.type, card.memory, card.healthy, use.slots, use.memory, use.cores, card.uuid, card.mode
+def _number(numbered: tuple[int, CardRoom]) -> int:
+    return numbered[0]
 
 
-def _total(amounts: Iterable[int | None]) -> int | None:
+def _total(amounts: Sequence[int | None]) -> int | None:
     """Return the sum, None where a part is unknown or there is none."""
-    known = list(amounts)
-    return None if not known or None in known else sum(each for each in known if each is not None)
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
