@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -52,17 +52,26 @@ def build(settings: Settings, metrics: Metrics) -> Service:
         context = ServingContext(store, datetime.now(UTC), settings.tls.publish)
     except (LevelsError, ClusterError, CertificateError, ValueError) as error:
         raise StartupError(str(error)) from None
-    for problem in cluster.problems():
-        _log.warning("cluster: %s", problem)
+    for problem in (*_left_out(settings), *(f"cluster: {problem}" for problem in cluster.problems())):
+        _log.warning("%s", problem)
     caller, caller_check = _caller(settings)
     _Watch(levels, cluster, context, metrics).start()
     checks: dict[str, Check] = {"certificate": lambda: _expired(context), "refit-caller": caller_check}
     notes: dict[str, Check] = {
+        "settings": lambda: "\n".join(_left_out(settings)),
         "levels": lambda: "\n".join(levels.notes()),
         "cluster": lambda: "\n".join(cluster.problems()),
         "certificate": lambda: context.problem,
     }
     return Service(_operations(settings, cluster, levels, caller, metrics), checks, context.current, notes)
+
+
+def _left_out(settings: Settings) -> Iterator[str]:
+    """What the server cannot do for want of a setting, so that nobody looks for the reason elsewhere."""
+    if not settings.cluster_files:
+        yield "no cluster file is given: nothing is judged that depends on nodes, and no pod can be refitted"
+    if settings.refit_token_file is None:
+        yield "no refit token file is given: every call of /refit is refused with caller-not-configured"
 
 
 def _operations(
@@ -117,6 +126,7 @@ class _Watch:
         self._context = context
         self._metrics = metrics
         self._certificate_problem = ""
+        self._serial = context.serial
 
     def start(self) -> None:
         """Look once, then again and again in a thread that does not keep the process alive."""
@@ -141,6 +151,9 @@ class _Watch:
         self._context.refresh(datetime.now(UTC))
         self._metrics.certificate_expiry.set(self._context.expires_at)
         self._metrics.certificate_problem.set(bool(self._context.problem))
+        if self._context.serial != self._serial:
+            self._serial = self._context.serial
+            _log.info("certificate: another one is served now, serial %s", self._serial)
         if self._context.problem != self._certificate_problem:
             self._certificate_problem = self._context.problem
             _log.warning("certificate: %s", self._certificate_problem or "all is well again")
