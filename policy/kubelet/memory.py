@@ -90,7 +90,7 @@ def _divided(demand: Demand) -> dict[str, Kinds]:
 
 def _place(held: Held, reuse: Reuse, want: Kinds, hint: Merged) -> int | End:
     """Choose the NUMA nodes: those of the hint, a wider set where they lack memory, the best where there is no hint."""
-    mask, preferred = hint.mask, hint.preferred
+    mask = hint.mask
     if mask is None:
         offered = offer(held.memory, reuse, want)
         if not isinstance(offered, Hints):
@@ -98,9 +98,8 @@ def _place(held: Held, reuse: Reuse, want: Kinds, hint: Merged) -> int | End:
         if not offered.masks:
             return unexpected(_NO_DEFAULT)
         mask = _best(offered.masks, offered)
-        if preferred and mask not in offered.preferred:
+        if hint.preferred and mask not in offered.preferred:
             return unexpected(_DEFAULT_NOT_PREFERRED)
-        preferred = mask in offered.preferred
     if not _has(held.memory, mask, want):
         offered = offer(held.memory, reuse, want)
         if not isinstance(offered, Hints):
@@ -109,7 +108,7 @@ def _place(held: Held, reuse: Reuse, want: Kinds, hint: Merged) -> int | End:
         if not wider:
             return unexpected(_NOTHING_TO_EXTEND)
         mask = _best(wider, offered)
-        if preferred and mask not in offered.preferred:
+        if hint.preferred and mask not in offered.preferred:
             return unexpected(_EXTENDED_NOT_PREFERRED)
     return unexpected(_VIOLATES) if mixes_groups(held.memory, mask) else mask
 
