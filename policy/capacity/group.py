@@ -64,7 +64,8 @@ class Feasibility:
 
     def judge(self, group: Group, cluster: Cluster) -> Verdict:
         """Tell whether ``group`` can start on ``cluster``."""
-        if group.limits.quota is not None and group.needed > group.limits.quota:
+        there = sum(member.count for member in group.members)
+        if group.needed > (there if group.limits.quota is None else min(there, group.limits.quota)):
             return Verdict.NO
         if len(group.members) == 1:
             return _said(most(group.members[0], cluster, group.limits) >= group.needed)
@@ -135,10 +136,9 @@ def _said(fitting: bool) -> Verdict:
 
 
 def _choices(members: Sequence[Member], needed: int) -> Iterator[tuple[Member, ...]]:
-    """Yield the ways to choose ``needed`` of the members, the whole group where all are needed."""
+    """Yield the ways to choose ``needed`` of the members, who are as many at least."""
     if not members:
-        if not needed:
-            yield ()
+        yield ()
         return
     first, rest = members[0], members[1:]
     others = sum(member.count for member in rest)

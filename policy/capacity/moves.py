@@ -14,7 +14,7 @@ from policy.capacity.group import Feasibility, Group
 from policy.capacity.mixed import Verdict
 from policy.capacity.shapes import Alike, Cluster, NodeRoom, group_alike
 from policy.capacity.view import Asking, Local, Rooms
-from policy.facts import Facts, Reservation
+from policy.facts import Facts, NodeState, Reservation
 from policy.hami.request import HamiConfig
 from policy.keys import NOUSE_UUID
 from policy.placement.order import Order
@@ -91,11 +91,10 @@ class Mover:
     ) -> Iterator[tuple[Reservation, NodeRoom]]:
         """Yield the pods without which the group might start, each with its node without it."""
         for held in self._movable():
-            state = self.facts.nodes[held.node]
-            if state.node is not None:
-                freed = builder.room(state.node, state.without(held.pod.uid).use)
-                if gains(rooms[held.node], freed):
-                    yield held, freed
+            changed = self.facts.nodes[held.node].without(held.pod.uid)
+            (freed,) = _rooms_of(builder, [(held.node, changed)]).values()
+            if gains(rooms[held.node], freed):
+                yield held, freed
 
     def _ways(
         self, held: Reservation, freed: NodeRoom, builder: Rooms, rooms: Iterable[str]
@@ -131,7 +130,10 @@ class Mover:
 
 
 def _rooms(builder: Rooms, facts: Facts, names: Iterable[str]) -> dict[str, NodeRoom]:
-    states = ((name, facts.nodes[name]) for name in names)
+    return _rooms_of(builder, ((name, facts.nodes[name]) for name in names))
+
+
+def _rooms_of(builder: Rooms, states: Iterable[tuple[str, NodeState]]) -> dict[str, NodeRoom]:
     return {name: builder.room(state.node, state.use) for name, state in states if state.node is not None}
 
 

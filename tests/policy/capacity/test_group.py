@@ -1,5 +1,6 @@
 """Whether groups can start, what stands in their way, and what would help."""
 
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -29,6 +30,9 @@ def test_identical_members_start_where_as_many_fit_as_still_have_to() -> None:
     assert JUDGE.judge(Group((worker(),), running=1), three) is YES
     assert JUDGE.judge(Group((worker(),), minimum=3, limits=Limits(quota=2)), three) is NO
     assert JUDGE.judge(Group((worker(),), running=9), nodes()) is YES
+    assert JUDGE.judge(Group((worker(count=2),), minimum=3), three) is NO
+    assert JUDGE.judge(Group((), minimum=1), three) is NO
+    assert JUDGE.judge(Group(()), three) is YES
 
 
 def test_a_group_that_never_looks_back_misses_what_the_search_finds() -> None:
@@ -99,9 +103,20 @@ def test_the_search_says_when_it_gives_up_and_a_solver_may_be_asked_then() -> No
     assert Feasibility(work=20).judge(Group(tuple(members)), cluster) is UNKNOWN
     assert Feasibility(20, solver).judge(Group(tuple(members)), cluster) is NO
     assert asked == [4]
-    crowd = [worker(1, cpus, 120, name=f"of-{cpus}", locality=Locality.GPU) for cpus in (3, 5)]
-    rows = nodes(*(node(ZoneRoom(zone(2, 8).cards, 8000)) for _ in range(120)))
-    assert fits(crowd, rows) in {YES, UNKNOWN}
+
+
+def test_a_crowd_that_needs_a_search_is_left_to_a_solver() -> None:
+    """They would fit by number and by CPUs in all, but only the larger nodes take one of five."""
+    crowd = [worker(1, cpus, 101, name=f"of-{cpus}") for cpus in (3, 5)]
+    rows = nodes(*(node(zone(2, cpus)) for cpus in [7] * 50 + [9] * 51))
+    assert fits(crowd, rows) is UNKNOWN
+    few = [worker(1, cpus, 7, name=f"of-{cpus}") for cpus in (3, 5)]
+    assert fits(few, nodes(*(node(zone(2, cpus)) for cpus in [7] * 3 + [9] * 4))) is NO
+
+
+def test_without_the_extra_there_is_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools", None)
+    assert cp_sat() is None
 
 
 def test_cp_sat_answers_where_the_search_gave_up() -> None:

@@ -1,44 +1,21 @@
 """From facts to rooms: what is left, who may not come, and what nobody knows."""
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from policy.capacity.asked import UnmodelledPodError, member_of, quota_members
 from policy.capacity.count import Cause, measure, most
-from policy.capacity.group import Group
-from policy.capacity.moves import Mover
-from policy.capacity.shapes import Limits, Locality, Member, whole_cards
+from policy.capacity.shapes import Locality, Member, whole_cards
 from policy.capacity.view import Asking, Bar, LocalAmounts, Unknown, view
-from policy.facts import Card, Device, Facts, Kubelet, Node, Quota, gather
+from policy.facts import Device, Facts, Kubelet, Node, Quota, gather
 from policy.hami.annotations import AnnotationError
-from policy.hami.request import HamiConfig, InvalidRequestError, Request
+from policy.hami.request import InvalidRequestError, Request
 from policy.pod import Pod, read_pod
-from tests.policy.placement.build import card, cluster, held
+from tests.policy.capacity.pods import CONFIG, HALF, PAIR, asking, gpu, pod_of
+from tests.policy.placement.build import card, cluster
 from tests.policy.placement.build import pod as holder
-
-CONFIG = HamiConfig()
-HALF = 20000
-
-
-def pod_of(*containers: dict[str, Any], init: tuple[dict[str, Any], ...] = (), **meta: Any) -> Pod:
-    """A pod of containers by their limits."""
-    spec = {
-        "containers": [{"name": f"c{n}", "resources": {"limits": limits}} for n, limits in enumerate(containers)],
-        "initContainers": [{"name": f"i{n}", "resources": {"limits": limits}} for n, limits in enumerate(init)],
-    }
-    return read_pod({"metadata": {"name": "p", "namespace": "team", **meta}, "spec": spec})
-
-
-def gpu(nums: int, **amounts: Any) -> dict[str, Any]:
-    return {"nvidia.com/gpu": nums, **{f"nvidia.com/{key}": value for key, value in amounts.items()}}
-
-
-def asking(gpus: int = 1, locality: Locality = Locality.GPU, **meta: Any) -> Asking:
-    pod = pod_of(gpu(gpus), **meta)
-    return Asking(replace(member_of(pod, CONFIG), locality=locality), pod)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +82,6 @@ def test_cards_are_taken_as_reservations_say_and_cordoned_ones_are_not_there() -
 
 def facts_of(*nodes: Node) -> Facts:
     return gather(nodes, [], {}, {}, taken_at=100.0)
-
-
-PAIR = (card("a"), card("b"))
 
 
 @pytest.mark.parametrize(
@@ -192,64 +166,3 @@ def test_a_quota_pays_for_so_many_more(quota: Quota | None, asked: Request, memb
     facts = cluster(PAIR, busy, quota=quota)
     seen = view(facts, [asking()])
     assert quota_members(Member(request=asked), "team", facts, CONFIG, seen.cluster) == members
-
-
-def two_nodes(*pods: Pod, cards: tuple[Card, ...] = (card("x"),)) -> Facts:
-    nodes = [Node("node-1", cards=PAIR), Node("node-2", cards=cards)]
-    return gather(nodes, held(*pods), {}, {}, None)
-
-
-def sharer(name: str, letter: str, memory: int = HALF) -> Pod:
-    """A pod of one container that holds a share of a card of node-1, and asks for it again when it is moved."""
-    limits = gpu(1, gpumem=memory, gpucores=30)
-    asked = pod_of(limits).containers
-    return replace(holder([(Device(f"GPU-{letter}", memory, 30),)]), name=name, uid=name, containers=asked)
-
-
-def search(facts: Facts, gpus: int, **fields: Any) -> Any:
-    wanted = asking(gpus)
-    return Mover(facts, [wanted], CONFIG, {}, **fields).cheapest(Group((wanted.member,)))
-
-
-def test_the_cheapest_move_frees_what_is_missing_and_takes_what_nobody_needs() -> None:
-    facts = two_nodes(sharer("large", "a", 30000), sharer("small", "b", 10000))
-    found = search(two_nodes(sharer("small", "b", 10000)), 2)
-    assert (found.move.pod.pod.name, found.move.onto, found.move.cards) == ("small", "node-2", Fraction(3, 10))
-    assert search(facts, 2).move is None
-    assert search(facts, 2).complete
-
-
-def test_a_move_may_stay_on_its_node() -> None:
-    facts = two_nodes(sharer("one", "a", 10000), sharer("two", "b", 10000), cards=())
-    found = search(facts, 1)
-    assert (found.move.pod.pod.name, found.move.onto) == ("one", "node-1")
-
-
-def test_a_search_that_is_cut_short_does_not_say_that_there_is_no_move() -> None:
-    found = search(two_nodes(sharer("one", "a"), cards=()), 2, most_tried=1)
-    assert (found.move, found.complete) == (None, False)
-
-
-def test_who_is_leaving_anyway_is_not_moved() -> None:
-    leaving = replace(sharer("one", "a"), terminating=True)
-    assert search(two_nodes(leaving), 2).move is None
-
-
-def test_unlike_members_may_start_together_where_none_of_them_finds_more_alone() -> None:
-    """Five cards hold a member of two and one of three; four held each of them as often."""
-    cards = tuple(card(letter) for letter in "abcde")
-    small, large = asking(2), Asking(replace(asking(3).member, name="large"), asking(3).pod)
-    nodes = [Node("node-1", cards=cards), Node("node-2", cards=(card("x"),))]
-    facts = gather(nodes, held(sharer("one", "e")), {}, {}, None)
-    found = Mover(facts, [small, large], CONFIG, {}).cheapest(Group((small.member, large.member))).move
-    assert found is not None
-    assert (found.pod.pod.name, found.onto) == ("one", "node-2")
-
-
-def test_a_move_for_a_group_that_shares_a_node_is_judged_there() -> None:
-    facts = two_nodes(sharer("one", "b"))
-    wanted = asking(1)
-    group = Group((replace(wanted.member, count=2),), limits=Limits(domains={"node-1": "node-1", "node-2": "node-2"}))
-    found = Mover(facts, [wanted], CONFIG, {}).cheapest(group).move
-    assert found is not None
-    assert found.onto == "node-2"
