@@ -100,10 +100,11 @@ def _second(created: int) -> str:
 
 def _plain(value: object) -> str:
     """A value without blanks as it is, everything else quoted as JSON does: one event stays one line."""
+    if isinstance(value, str):
+        return value if _BARE.fullmatch(value) else json.dumps(value)
     if isinstance(value, list | tuple):
-        return ",".join(_plain(item) for item in value)
-    text = str(value)
-    return text if _BARE.fullmatch(text) else json.dumps(text)
+        return ",".join(map(_plain, value))
+    return _plain(str(value))
 
 
 _BARE = re.compile(r"[!#-<>-~]+")
