@@ -96,7 +96,7 @@ def workplace(tmp_path: Path, numafit: Numafit, monkeypatch: pytest.MonkeyPatch)
     Path("pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: main}]}\n")
     for name in ("remote.csv", "local.csv"):
         Path(name).write_text("run_seconds\n2400\n2160\n")
-    assert numafit("certs", "init", "--dir", "certs").code == 0
+    assert numafit("certs", "init", "--dir", "tls").code == 0
     return tmp_path
 
 
@@ -170,6 +170,45 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["--help"], ["codes", "--help"], ["codes"], ["snapshot", "--from", RECORDED]])
+def test_a_full_disk_is_said_to_be_one(arguments: list[object], unbuffered: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [*PROGRAM, *map(str, arguments)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+            env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    reason = b"numafit: stdout does not take the answer: No space left on device; write it to a place that does\n"
+    assert (ended.returncode, ended.stderr.splitlines(keepends=True)[-1]) == (3, reason)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (f"review {GALLERY}/cronjob.yaml >&-", 3, "numafit: stdout does not take the answer: it is closed"),
+        (f"review {GALLERY}/shared.yaml >&-", 0, "2 pods and templates judged"),
+        (f"review {GALLERY}/cronjob.yaml >/dev/null 2>&-", 1, ""),
+        ("review - <&-", 2, "stdin:1: holds nothing"),
+        ("snapshot --from nowhere.json <&- >&- 2>&-", 2, ""),
+    ],
+)
+def test_a_closed_stream_is_no_fault(command: str, code: int, said: str) -> None:
+    ended = run("-c", f"{shlex.join(PROGRAM)} {command}", program=["sh"])
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_version_is_an_option_too(numafit: Numafit) -> None:
+    answer = numafit("--version")
+    assert answer == numafit("version")
+    assert answer.out.startswith("numafit ")
 
 
 def test_an_interrupt_is_no_traceback(tmp_path: Path) -> None:

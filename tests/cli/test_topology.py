@@ -9,6 +9,7 @@ from tests.cli.conftest import RECORDED, Numafit
 from tests.cluster.build import listed, node
 from tests.policy.inventory import samples
 from webhook.cli import collected
+from webhook.cli.server_picture import Pen
 
 CONFIG = (
     "kind: KubeletConfiguration\ncpuManagerPolicy: static\ntopologyManagerPolicy: restricted\nreservedSystemCPUs: 0-1\n"
@@ -109,8 +110,6 @@ def test_collected_files_alone_make_servers_too(numafit: Numafit, place: Path) -
 
 
 def test_a_recorded_cluster_is_drawn_in_ascii_where_nothing_else_can_be(numafit: Numafit) -> None:
-    from webhook.cli.server_picture import Pen  # noqa: PLC0415 - what is asked is the pen alone
-
     assert Pen.of("ascii") == Pen.of(None) == Pen.of("no such") == Pen("++", "++", "-", "|", "~")
     assert numafit("topology", "--cluster", RECORDED).code == 0
 

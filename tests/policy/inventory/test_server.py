@@ -176,6 +176,11 @@ def test_strict_reservation_without_a_list_leaves_shared_cpus_unknown() -> None:
     assert changed_setup(**strict, reserved_cpus=0, reserved_amount=Fraction(1)).numas[0].shared == Cpus()
 
 
+def test_a_state_that_names_no_shared_cpus_leaves_those_that_nobody_has_alone() -> None:
+    state = CpuState("static", None, {"uid/main": read_list("4-7")})
+    assert named("a", state=state).numas[0].shared == cpus("0-3,8-31,64-95")
+
+
 def test_one_socket_needs_nobody_to_say_which_node_is_on_it() -> None:
     one = replace(read_lscpu(samples.lscpu(2, 64))[0], sockets=1)
     assert [numa.socket for numa in named("a", processors=(one,)).numas] == [0, 0]

@@ -27,7 +27,7 @@ def test_percentiles_of_ten_and_of_one() -> None:
     assert quantile([7], 0.99) == 7
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(TIMES)
 def test_a_set_does_not_differ_from_itself(values: list[float]) -> None:
     sample = [[value] for value in values]
@@ -36,7 +36,7 @@ def test_a_set_does_not_differ_from_itself(values: list[float]) -> None:
     assert interval.low <= 0 <= interval.high
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(TIMES, TIMES)
 def test_intervals_are_the_same_each_time(one: list[float], other: list[float]) -> None:
     samples = [[value] for value in one], [[value] for value in other]
