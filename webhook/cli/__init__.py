@@ -1,14 +1,15 @@
 """The command line. A command's module is imported only when the command is called."""
 
+import errno
 import importlib
-import os
 import sys
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from webhook.cli.errors import CommandError
+from webhook.cli import streams
+from webhook.cli.errors import CLUSTER, CommandError
 from webhook.cli.examples import beginning_with
 
 PROGRAM: Final = "numafit"
@@ -26,12 +27,13 @@ COMMANDS: Final = {
     "probe": "Say inside a container whether its CPUs are beside its cards.",
     "capacity": "Say how many pods of a kind can run now, what binds, what would help.",
     "group": "Say whether a group can start now, which member cannot, what would help.",
+    "cost": "Say where GPU time went: waiting members, starts, clean-up, idle cards.",
     "compare": "Say whether two sets of runs differ, and by how much.",
     "codes": "List the codes that numafit gives, with meaning and remedy.",
     "snapshot": "Write a cluster to a file that all commands read.",
-    "levels": "Check, show and describe the policy file.",
+    "levels": "Check a policy file, show each rule's level, print the schema.",
     "config": "Show the settings in force and where each comes from.",
-    "certs": "Make, show and verify the server's certificates.",
+    "certs": "Make, renew, show and verify certificates, on disk and served.",
     "version": "Say which numafit this is.",
 }
 
@@ -43,27 +45,36 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
+            return super().invoke(ctx)
         except CommandError as error:
             sys.stderr.write(f"{PROGRAM}: {error}\n")
             raise typer.Exit(error.exit_code) from None
-        except BrokenPipeError:
-            _forget_output()
+        except BrokenPipeError:  # or the library would end with 1
             raise typer.Exit(PIPE_CLOSED) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        return result
-
-
-def _forget_output() -> None:
-    """Keep Python from writing at its end what nobody reads any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def load(name: str) -> Any:
     """Import the command ``name``: the `app` of the module of that name."""
     return typer.main.get_command(importlib.import_module(f"{__name__}.{name}").app)
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from webhook.cli.version import version  # noqa: PLC0415 - only when it is asked for
+
+        version()
+        raise typer.Exit
+
+
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which numafit this is.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
 
 
 def _program() -> Any:
@@ -78,7 +89,7 @@ def _program() -> Any:
             "left. Exit codes: 0 clean, 1 findings at enforce, 2 usage or unreadable input, 3 cluster or internal.",
         ),
     )
-    app.callback()(lambda: None)
+    app.callback()(_options)
     for name, text in COMMANDS.items():
         app.command(name, help=text)(lambda: None)
     return typer.main.get_command(app)
@@ -86,15 +97,30 @@ def _program() -> Any:
 
 def main() -> None:
     """Run the command line on the arguments of the process, and exit."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what Python opens is a TextIOWrapper
+    streams.complete()
+    streams.escape(sys.stdout, sys.stderr)
     try:
-        _program()(prog_name=PROGRAM)
-    except Exception as error:
-        if sys.flags.dev_mode:
-            raise
-        sys.stderr.write(
-            f"{PROGRAM}: this is a fault of numafit's own ({type(error).__name__}: {error}); "
-            "please report it with what PYTHONDEVMODE=1 shows\n"
-        )
-        sys.exit(INTERNAL)
+        try:
+            _program()(prog_name=PROGRAM)
+        finally:
+            sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told in a sentence
+        sys.exit(_told(error))
+
+
+def _told(error: Exception) -> int:
+    """Say what ended the program; return its exit code."""
+    unwritten = streams.unwritten(error)
+    if isinstance(unwritten, BrokenPipeError):
+        return PIPE_CLOSED
+    if unwritten is not None:
+        reason = "it is closed" if unwritten.errno == errno.EBADF else unwritten.strerror
+        sys.stderr.write(f"{PROGRAM}: stdout does not take the answer: {reason}; write it to a place that does\n")
+        return CLUSTER
+    if sys.flags.dev_mode:
+        raise error
+    sys.stderr.write(
+        f"{PROGRAM}: this is a fault of numafit's own ({type(error).__name__}: {error}); "
+        "please report it with what PYTHONDEVMODE=1 shows\n"
+    )
+    return INTERNAL

@@ -24,7 +24,9 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help=beginning_with(
-        ["numafit certs show --dir certs"], "Make, show and verify the server's certificates (docs/certificates.md)."
+        ["numafit certs show --dir ./tls"],
+        "Make what is missing or near its end, show what would be served, and verify it, also on a running server "
+        "(docs/certificates.md).",
     ),
 )
 
@@ -36,7 +38,7 @@ Output = Annotated[Form, typer.Option("--output", "-o", help="for people or for 
 @app.command(
     short_help="Make what is missing, renew what nears its end.",
     help=beginning_with(
-        ["numafit certs init --dir certs"],
+        ["numafit certs init --dir ./tls"],
         "Make a CA and the server's certificate where there are none, as the server does at its first start, and renew "
         "what nears its end. What is good is kept as it is. Exit code 2: what is there is neither good nor numafit's.",
     ),
@@ -56,7 +58,7 @@ def init(directory: Directory = None, config: Config = None) -> None:
 @app.command(
     short_help="Show what would be served.",
     help=beginning_with(
-        ["numafit certs show --dir certs", "numafit certs show -o json"],
+        ["numafit certs show --dir ./tls", "numafit certs show -o json"],
         "Show the certificates that would be served, the server's first, the trusted one last, and what is wrong.",
     ),
 )
@@ -81,8 +83,8 @@ def show(directory: Directory = None, config: Config = None, output: Output = Fo
     short_help="Say what is wrong, here and on a running server.",
     help=beginning_with(
         [
-            "numafit certs verify --dir certs",
-            "numafit certs verify --dir certs --host numafit.numafit.svc --port 9443",
+            "numafit certs verify --dir ./tls",
+            "numafit certs verify --dir ./tls --host numafit.numafit.svc --port 9443",
         ],
         "Say everything that is wrong with the certificates of a directory. With --host also call a running server as "
         "its clients do, trusting its ca.crt alone. Exit codes: 0 nothing is wrong, 1 something is, 3 nobody answers.",
@@ -118,6 +120,8 @@ def _place(directory: Path | None, config: Path | None) -> tuple[Path, Names]:
 def _examined(place: Path, names: Names) -> Examination:
     if not place.is_dir():
         raise InputError(f"{place} is no directory; `numafit certs init --dir {place}` makes one with certificates")
+    if not any(place.iterdir()):
+        raise InputError(f"{place} is empty; `numafit certs init --dir {place}` makes certificates there")
     try:
         material = read_material(place)
     except CertificateError as error:

@@ -20,7 +20,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help=beginning_with(["numafit levels show"], "Check, show and describe the policy file (docs/levels.md)."),
+    help=beginning_with(
+        ["numafit levels show"],
+        "Check a policy file, show the level of every rule as it holds in a namespace, and print the JSON Schema "
+        "(docs/levels.md).",
+    ),
 )
 
 
