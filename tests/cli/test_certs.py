@@ -4,7 +4,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -69,6 +69,15 @@ def test_a_directory_that_is_not_there_is_no_success(numafit: Numafit, tmp_path:
     assert answer.err == f"numafit: {place} is no directory; {advice}\n"
 
 
+@pytest.mark.parametrize("command", [["show"], ["show", "-o", "json"], ["verify"]])
+def test_an_empty_directory_is_said_to_be_one(numafit: Numafit, tmp_path: Path, command: list[str]) -> None:
+    answer = numafit("certs", *command, "--dir", tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        f"numafit: {tmp_path} is empty; `numafit certs init --dir {tmp_path}` makes certificates there\n"
+    )
+
+
 def test_files_of_others_are_left_alone(numafit: Numafit, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     answer = numafit("certs", "init", "--dir", tmp_path)
@@ -78,24 +87,31 @@ def test_files_of_others_are_left_alone(numafit: Numafit, tmp_path: Path) -> Non
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[int]:
-    """A TLS server that shakes hands and hangs up."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(directory / "tls.crt", directory / "tls.key")
+def answering(answer: Callable[[socket.socket], object]) -> Iterator[int]:
+    """A server that does the same with every connection and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             with suppress(OSError):
                 while True:
                     connection, _ = listener.accept()
-                    with connection, suppress(OSError), context.wrap_socket(connection, server_side=True):
-                        pass
+                    with connection, suppress(OSError):
+                        answer(connection)
 
         thread = threading.Thread(target=serve)
         thread.start()
         yield int(listener.getsockname()[1])
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
+
+
+@contextmanager
+def serving(directory: Path) -> Iterator[int]:
+    """A TLS server that shakes hands."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory / "tls.crt", directory / "tls.key")
+    with answering(lambda connection: context.wrap_socket(connection, server_side=True).close()) as port:
+        yield port
 
 
 def test_a_running_server_is_called_as_its_clients_do(numafit: Numafit, made: Path, tmp_path: Path) -> None:
@@ -124,3 +140,25 @@ def test_a_server_that_does_not_answer_is_not_a_bad_certificate(numafit: Numafit
     answer = numafit("certs", "verify", "--dir", made, "--host", "127.0.0.1", "--port", port)
     assert (answer.code, answer.out) == (3, "")
     assert answer.err.startswith(f"numafit: 127.0.0.1:{port} does not answer: ")
+
+
+def plainly(connection: socket.socket) -> None:
+    connection.recv(4096)
+    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (plainly, "does not speak TLS; "),
+        (lambda connection: connection.recv(4096), "does not complete a TLS handshake ("),
+    ],
+)
+def test_a_port_without_tls_is_said_to_be_one(
+    numafit: Numafit, made: Path, answer: Callable[[socket.socket], object], words: str
+) -> None:
+    with answering(answer) as port:
+        said = numafit("certs", "verify", "--dir", made, "--host", "localhost", "--port", port)
+    assert said.code == 1
+    assert said.out.startswith(f"localhost:{port} {words}")
+    assert said.out.endswith("name the TLS port of the server, not the plain one of health and metrics\n")
