@@ -7,6 +7,7 @@ from policy.admission import (
     alignment,
     amounts,
     capacity,
+    kubelet,
     pins,
     safety,
     selection,
@@ -198,6 +199,13 @@ ROOM: Final = (
         None,
         capacity.strict_larger_than_numa,
         "Ask for fewer, or use `best-effort`.",
+        needs_facts=True,
+    ),
+    Rule(
+        "kubelet-never-admits",
+        None,
+        kubelet.kubelet_never_admits,
+        "Ask for fewer, or choose nodes with another topology policy.",
         needs_facts=True,
     ),
 )

@@ -45,6 +45,7 @@ SECTION_4: Final = frozenset(
         "near-miss-resource",
         "amount-as-annotation",
         "annotation-on-owner",
+        "kubelet-never-admits",
     }
 )
 """Rules outside the combination table: files list their codes only where `codes` says so."""
@@ -130,7 +131,7 @@ def _node(short: Mapping[str, Any]) -> Node:
         labels=short.get("labels", {}),
         cards=tuple(_card(index, gpu) for index, gpu in enumerate(short["gpus"])),
         taints=tuple(short.get("taints", ())),
-        kubelet=Kubelet(topology_policy=short.get("topologyPolicy"), advertises_numa=short.get("numaAdvertised")),
+        kubelet=Kubelet(short.get("topologyPolicy"), short.get("topologyScope"), short.get("numaAdvertised")),
         problem=short.get("problem", ""),
     )
 
@@ -140,6 +141,7 @@ def _card(index: int, short: Mapping[str, Any]) -> Card:
     return Card(
         uuid=short["uuid"],
         index=index,
+        slots=short.get("slots", 10),
         memory=short["memMiB"],
         cores=short.get("cores", 100),
         type=short["type"],

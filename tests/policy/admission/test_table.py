@@ -43,6 +43,7 @@ def test_only_rules_about_the_cluster_take_their_level_from_whether_it_grows() -
         "bind-larger-than-numa",
         "pinned-across-numa",
         "strict-larger-than-numa",
+        "kubelet-never-admits",
         "memory-exceeds-every-card",
         "type-matches-no-card",
         "mode-matches-no-card",
