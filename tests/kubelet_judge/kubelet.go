@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -172,7 +173,8 @@ func (n node) writeFiles(
 	ctx context.Context, folder string, info *cadvisorapi.MachineInfo, cpus cpumanager.Manager,
 ) error {
 	reserved := cpuset.New()
-	if n.Kubelet.CPUManagerPolicyOptions[cpumanager.StrictCPUReservationOption] == "true" {
+	strict, _ := strconv.ParseBool(n.Kubelet.CPUManagerPolicyOptions[cpumanager.StrictCPUReservationOption])
+	if strict {
 		if err := cpus.Start(ctx, noPods, ready{}, unknownStatus{}, nil, containermap.NewContainerMap()); err != nil {
 			return nil // The start that follows fails in the same way, and tells.
 		}

@@ -211,6 +211,12 @@ def _sums(asked: dict[str, Any]) -> tuple[int, int]:
     return cpu, amount
 
 
+def _mixed(random: Random, drawn: Question) -> None:
+    bends = (_health, _plugin, _memory, _options, _closest, _restarted, _order_of_pods, _pod_level)
+    for bend in random.sample(bends, random.choice([2, 3])):
+        bend(random, drawn)
+
+
 PROFILES: Final[dict[str, Callable[[Random, Question], None]]] = {
     "plain": _plain,
     "eight-nodes": _eight_nodes,
@@ -225,4 +231,5 @@ PROFILES: Final[dict[str, Callable[[Random, Question], None]]] = {
     "restart": _restarted,
     "several-pods": _order_of_pods,
     "pod-level": _pod_level,
+    "mixed": _mixed,
 }

@@ -9,8 +9,11 @@ from tests.kubelet_judge.judge import Question
 _KEPT = {("node", "numa"), ("node", "kubelet"), ("node", "devices"), ("pod", "containers"), ("node",), ("pod",)}
 """What every question has."""
 
+_FIXED = {"name", "id", "socket", "cpus", "numa", "deviceHintDomain"}
+"""Fields without which the rest means something else."""
 
-def shrink(question: Question, disagrees: Callable[[Question], bool], tries: int = 400) -> dict[str, Any]:
+
+def shrink(question: Question, disagrees: Callable[[Question], bool], tries: int = 150) -> dict[str, Any]:
     """Leave out field after field as long as ``disagrees`` still holds, asking at most ``tries`` times."""
     smallest, left = copy.deepcopy(dict(question)), tries
     shrunk = True
@@ -47,6 +50,6 @@ def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     elif isinstance(value, list) and not all(isinstance(item, int | bool) for item in value):
         items = list(enumerate(value))
     for key, part in items:
-        if key not in {"name", "id", "socket", "cpus", "numa"}:
+        if key not in _FIXED:
             yield (*path, key)
         yield from _paths(part, (*path, key))

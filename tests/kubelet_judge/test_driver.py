@@ -81,7 +81,7 @@ def test_shrinking_leaves_only_what_the_disagreement_needs() -> None:
         "node": {
             "numa": drawn["node"]["numa"],
             "devices": {},
-            "kubelet": {"topologyManagerPolicy": "restricted"},
+            "kubelet": {"topologyManagerPolicy": "restricted", "deviceHintDomain": "device_nodes"},
         },
         "pod": {"containers": []},
     }

@@ -15,6 +15,7 @@ from tests.kubelet_judge.shrink import shrink
 _CHUNK = 200
 _RUNS = 2
 _CONFIRMING_RUNS = 40
+_SHRINKING_RUNS = 12
 _SHOWN = 20
 """Disagreements after which a run ends."""
 
@@ -58,17 +59,17 @@ class Trial:
         ends[outcome(answer)] += 1
         self.tally[name] = (cases + 1, ends)
 
-    def _kinds(self, case: Question) -> set[str]:
+    def _kinds(self, case: Question, times: int = _CONFIRMING_RUNS) -> set[str]:
         """Name the places of an answer where the two differ, asked often enough that every arbitrary pick was seen."""
         try:
-            found = disagreements(self._judge.runs(case, _CONFIRMING_RUNS), predicted(case))
+            found = disagreements(self._judge.runs(case, times), predicted(case))
         except Exception:  # noqa: BLE001 - shrinking left out a part that is needed: whatever breaks, it is no case
             return set()
         return {re.sub(r"\[\d+\]", "", text.partition(":")[0]) for text in found}
 
     def _vector(self, name: str, number: int, case: dict[str, Any]) -> dict[str, Any]:
         kinds = self._kinds(case)
-        small = shrink(case, lambda smaller: bool(kinds & self._kinds(smaller)))
+        small = shrink(case, lambda smaller: bool(kinds & self._kinds(smaller, _SHRINKING_RUNS)))
         runs = self._judge.runs(small, _CONFIRMING_RUNS)
         model = predicted(small)
         differences = disagreements(runs, model)
