@@ -56,11 +56,11 @@ def _refuses(spot: Spot, case: Case) -> bool:
     kubelet = spot.node.kubelet
     if kubelet.topology_policy != _SINGLE or kubelet.advertises_numa is not True:
         return False
-    shares = _shares(spot)
-    if not shares:
-        return False
+    if sum(gpu.need for gpu in case.gpus) <= max(spot.numa_sizes.values(), default=0):
+        return False  # a card is a share at least: pods that ask for no more are most, and must cost nothing
     asked, _ = _asked(spot, case)
-    return asked > max(shares.values()) and _is_refused(tuple(sorted(shares.items())), asked)
+    shares = _shares(spot)
+    return bool(shares) and asked > max(shares.values()) and _is_refused(tuple(sorted(shares.items())), asked)
 
 
 def _shares(spot: Spot) -> dict[int, int]:
