@@ -187,3 +187,11 @@ def test_members_that_want_an_unused_card_come_first_in_some_order() -> None:
 def test_a_group_that_asks_for_nobody_fits_everywhere() -> None:
     assert fits([], ()) is YES
     assert fits([worker(count=0), worker(count=0, name="other")], ()) is YES
+
+
+def test_two_that_each_want_an_unused_card_need_two_of_them() -> None:
+    pair = [slices(alone=True, count=1, name=name, cores=cores) for name, cores in (("one", 10), ("two", 20))]
+    solve = cp_sat()
+    for cards, verdict in ((1, NO), (2, YES)):
+        assert fits(pair, nodes(node(zone(cards)))) is verdict
+        assert solve is None or solve(pair, nodes(node(zone(cards)))) is verdict
