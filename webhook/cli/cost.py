@@ -34,7 +34,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
         "GPU time that somebody had: computing, starting, waiting for members of a group, cleaning up after a failure; "
         "and GPU time that nobody had, where the history holds samples: stranded, blocked, startable, without demand. "
         "By namespace and class, with retries, queue times and, given a price per GPU-hour, money. A cluster tells "
-        "what is held at its moment, a history (one JSON object in each line, docs/cost.md) what happened. Exit code 2: "
+        "what is held at its moment, a history (a JSON object in each line, docs/cost.md) what happened. Exit code 2: "
         "something of it cannot be read (the rest is counted).",
     ),
 )

@@ -34,10 +34,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
             "helm template . | numafit group -f - --cluster cluster.json",
         ],
         "Each group of the manifest by itself, all or nothing: can it start now, which members cannot, on what, and "
-        "the smallest sets of changes with which it could. Read are PodGroups (Coscheduling, Koordinator, Volcano, KAI, "
-        "Kubernetes) and Kubernetes' Workloads with the pods that join them, of the file and of the cluster; and what "
-        "makes pods: Jobs, JobSets, LeaderWorkerSets, Volcano and Kubeflow jobs, Kueue Workloads, RayClusters and the "
-        "like. Exit code 1: a group cannot start, or nobody knows.",
+        "the smallest sets of changes with which it could. Read are PodGroups (Coscheduling, Koordinator, Volcano, "
+        "KAI, Kubernetes) and Kubernetes' Workloads with the pods that join them, of the file and of the cluster; and "
+        "what makes pods: Jobs, JobSets, LeaderWorkerSets, Volcano and Kubeflow jobs, Kueue Workloads, RayClusters and "
+        "the like. Exit code 1: a group cannot start, or nobody knows.",
     ),
 )
 def command(
