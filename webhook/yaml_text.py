@@ -66,7 +66,15 @@ def parse(text: str) -> list[Any]:
     except RecursionError:
         raise YamlError("nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise YamlError(" ".join(str(error).split())) from None
+        raise YamlError(_reason(text, error)) from None
+
+
+def _reason(text: str, error: Exception) -> str:
+    """What is wrong, from the library; of a tab it says only that a character is."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None and text[mark.index : mark.index + 1] == "\t":
+        return f"a tab stands at line {mark.line + 1}, column {mark.column + 1}; indent with blanks"
+    return " ".join(str(error).split())
 
 
 def _documents(loader: _Loader) -> list[Any]:

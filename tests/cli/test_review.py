@@ -14,23 +14,24 @@ Found = tuple[int, str, str]
 
 GALLERY_FINDINGS: dict[str, list[Found]] = {
     "deployment.yaml": [
-        (23, "alignment-without-exclusive-cpus", "warn"),
-        (15, "strict-restarts-forever", "warn"),
         (10, "annotation-on-owner", "warn"),
+        (15, "strict-restarts-forever", "warn"),
+        (23, "alignment-without-exclusive-cpus", "warn"),
     ],
     "cronjob.yaml": [(22, "percent-out-of-range", "enforce"), (10, "annotation-on-owner", "warn")],
     "pytorchjob.yaml": [(27, "pinned-fewer-than-requested", "enforce")],
     "raycluster.yaml": [(22, "alignment-unknown", "enforce"), (25, "privileged-gpu", "enforce")],
-    "jobset.yaml": [(15, "amount-as-annotation", "warn"), (13, "foreign-scheduler", "warn")],
+    "jobset.yaml": [(13, "foreign-scheduler", "warn"), (15, "amount-as-annotation", "warn")],
     "leaderworkerset.yaml": [(10, "strict-restarts-forever", "warn")],
     "list.json": [
         (11, "count-zero", "warn"),
         (22, "alignment-on-mig", "enforce"),
-        (25, "alignment-without-exclusive-cpus", "warn"),
         (21, "strict-restarts-forever", "warn"),
+        (25, "alignment-without-exclusive-cpus", "warn"),
     ],
-    "pods.yaml": [(43, "pin-has-separator", "enforce"), (37, "node-name-preset", "enforce")],
+    "pods.yaml": [(37, "node-name-preset", "enforce"), (43, "pin-has-separator", "enforce")],
     "shared.yaml": [],
+    "volcano.yaml": [(16, "strict-in-group", "warn"), (16, "foreign-scheduler", "warn")],
     "copied.yaml": [(9, "forged-reservation", "enforce")],
 }
 """File -> line, code and level of each finding."""
@@ -153,6 +154,8 @@ def test_what_cannot_be_judged_is_named_and_is_no_success(
         ("", "stdin:1: holds nothing but blanks and comments"),
         ("# nothing\n---\n", "stdin:1: holds nothing but blanks and comments"),
         ("- a\n- b\n", "stdin:1: is no Kubernetes object (list)"),
+        ("kind: Pod\nspec:\n\ta: 1\n", "stdin:3: is not YAML: a tab stands at line 3, column 1; indent with blanks"),
+        ("spec:\n  a: 1\n  \tb: 2\n", "stdin:3: is not YAML: a tab stands at line 3, column 3; indent with blanks"),
         ("[1, 2", "stdin:2: is not YAML: while parsing a flow sequence"),
         ("kind: Pod\nspec: &a [*a]\n", "stdin:2: is not YAML: an alias leads to itself"),
         ("[" * 5000, "is not YAML: "),
@@ -190,8 +193,80 @@ def test_a_broken_object_does_not_hide_the_others(numafit: Numafit) -> None:
     code, document = review(numafit, GALLERY / "malformed.yaml", GALLERY / "broken.yaml", GALLERY / "cronjob.yaml")
     assert code == 2
     assert [pod["name"] for pod in document["pods"]] == ["good", "nightly-eval"]
-    assert [note["line"] for note in document["notes"]] == [1, 8]
+    assert [note["line"] for note in document["notes"]] == [6, 8]
     assert "metadata.annotations[nvidia.com/numa-bind] must be text" in document["notes"][0]["text"]
+
+
+TRAINING = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: finetune}}
+spec:
+  runPolicy: {{schedulingPolicy: {{minAvailable: {least}}}}}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 4
+      template:
+        metadata: {{annotations: {{hami.io/numa-alignment: strict}}}}
+        spec: {{containers: [{{name: main, resources: {{limits: {{nvidia.com/gpu: 1, cpu: 1, memory: 1Gi}}}}}}]}}
+"""
+
+
+@pytest.mark.parametrize(("least", "expected"), [("4", [(9, "strict-in-group", "warn")]), ("1", []), ("null", [])])
+def test_pods_that_start_together_are_a_group(numafit: Numafit, least: str, expected: list[Found]) -> None:
+    code, document = review(numafit, "-", stdin=TRAINING.format(least=least))
+    assert (code, found(document)) == (0, expected)
+
+
+def test_a_least_number_that_is_none_is_named(numafit: Numafit) -> None:
+    answer = numafit("review", "-", stdin=TRAINING.format(least="all"))
+    assert answer.code == 2
+    assert answer.err.startswith(
+        "stdin:9: PyTorchJob finetune: PyTorchJob: spec.runPolicy.schedulingPolicy.minAvailable is 'all'; "
+    )
+
+
+@pytest.mark.parametrize(("line", "is_foreign"), [("priority: 0", True), ("schedulerName: hami-scheduler", False)])
+def test_a_scheduler_of_the_template_wins_over_that_of_its_job(numafit: Numafit, line: str, is_foreign: bool) -> None:
+    text = (GALLERY / "volcano.yaml").read_text().replace("restartPolicy: Never", line)
+    codes = [code for _, code, _ in found(review(numafit, "-", stdin=text)[1])]
+    assert ("foreign-scheduler" in codes) == is_foreign
+
+
+def test_gpus_outside_of_any_template_are_named_as_not_judged(numafit: Numafit) -> None:
+    answer = numafit("review", GALLERY / "serving.yaml")
+    file, where = GALLERY / "serving.yaml", "which is in no pod template"
+    model, container = "spec.predictor.model.resources.limits", "spec.templates.0.container.resources.limits"
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.splitlines() == [
+        f"{file}:13: not judged: InferenceService llm asks for nvidia.com/gpu in {model}, {where}",
+        f"{file}:27: not judged: Workflow steps- asks for nvidia.com/gpumem in {container}, {where}",
+        "nothing was judged: no pod and no template of pods was found that can be read",
+    ]
+    _, document = review(numafit, file)
+    assert [note["cause"] for note in document["notes"]] == ["unknown", "unknown"]
+
+
+def test_what_would_be_filled_in_is_one_line_for_each_pod(numafit: Numafit) -> None:
+    answer = numafit("review", GALLERY / "shared.yaml")
+    filled = "filled in: schedulerName, tensorflow:nvidia.com/gpu=1, tensorflow:CUDA_TASK_PRIORITY=1"
+    assert answer.out == ""
+    assert answer.err.splitlines() == [
+        f"{GALLERY}/shared.yaml:10: TFJob default/shared: {filled}",
+        f"{GALLERY}/shared.yaml:19: TFJob default/shared: {filled}",
+        "2 pods and templates judged: 0 refused, 0 warned, 2 allowed",
+    ]
+    assert "filled in" not in numafit("review", GALLERY / "shared.yaml", "-o", "json").err
+
+
+def test_findings_of_a_file_are_in_the_order_of_its_lines_within_a_level(numafit: Numafit, tmp_path: Path) -> None:
+    both = "\n---\n".join((GALLERY / name).read_text() for name in ("deployment.yaml", "cronjob.yaml"))
+    (tmp_path / "both.yaml").write_text(both)
+    answer = numafit("review", tmp_path / "both.yaml", GALLERY / "raycluster.yaml")
+    rows = [line.split() for line in answer.out.splitlines()[1:]]
+    places = [(row[3], int(row[0].rpartition(":")[2])) for row in rows if row[0].startswith(str(tmp_path))]
+    assert [level for level, _ in places] == ["enforce", "warn", "warn", "warn", "warn"]
+    assert places[1:] == sorted(places[1:])
+    assert [row[3] for row in rows[5:]] == ["enforce", "enforce"]
 
 
 def test_manifests_without_any_pod_are_clean(numafit: Numafit) -> None:

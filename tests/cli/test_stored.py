@@ -16,6 +16,7 @@ from webhook.cli.stored import stored
 from webhook.yaml_text import parse
 
 READABLE = ["deployment.yaml", "jobset.yaml", "leaderworkerset.yaml", "list.json", "pods.yaml", "shared.yaml"]
+"""Files; of some of them objects are refused."""
 
 
 def documents(text: str) -> list[Any]:
@@ -35,18 +36,56 @@ def test_a_pod_is_shown_with_what_is_filled_in(numafit: Numafit) -> None:
     assert pod["metadata"]["annotations"]["numafit.io/injected"] == "schedulerName,m:nvidia.com/gpu=1"
 
 
-def test_only_manifests_go_to_stdout_and_findings_to_stderr(numafit: Numafit) -> None:
-    answer = numafit("review", GALLERY / "copied.yaml", "--show")
+@pytest.mark.parametrize(
+    ("file", "left"),
+    [
+        ("copied.yaml", []),
+        ("cronjob.yaml", []),
+        ("pods.yaml", [("Service", "web"), ("Pod", None), ("Pod", "trainer")]),
+        ("pytorchjob.yaml", []),
+    ],
+)
+def test_what_is_refused_is_left_out_and_named(numafit: Numafit, file: str, left: list[tuple[str, str]]) -> None:
+    answer = numafit("review", GALLERY / file, "--show")
+    shown = documents(answer.out)
     assert answer.code == 1
-    assert documents(answer.out) == documents((GALLERY / "copied.yaml").read_text())
-    assert "forged-reservation" in answer.err
+    assert [(one["kind"], one["metadata"].get("name")) for one in shown] == left
+    assert answer.err.count(": refused, so left out\n") == 1
+    assert " enforce " in answer.err
+
+
+def test_an_item_of_a_list_that_is_refused_is_left_out(numafit: Numafit) -> None:
+    answer = numafit("review", GALLERY / "list.json", "--show")
+    shown = json.loads(answer.out)
+    assert (shown["kind"], [item["metadata"]["name"] for item in shown["items"]]) == ("List", ["probe"])
+    line = f"{GALLERY}/list.json:21: StatefulSet research/notebook: refused, so left out"
+    assert line in answer.err.splitlines()
+
+
+def test_positions_hold_where_several_items_are_refused(numafit: Numafit) -> None:
+    limits = ({"nvidia.com/gpu": 1, "nvidia.com/gpucores": cores} for cores in (0, 101, 0, 102, 0))
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p{position}"},
+            "spec": {"containers": [{"name": "main", "resources": {"limits": each}}]},
+        }
+        for position, each in enumerate(limits)
+    ]
+    for text in (json.dumps(pods), json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})):
+        shown = json.loads(numafit("review", "-", "--show", stdin=text).out)
+        items = shown if isinstance(shown, list) else shown["items"]
+        assert [item["metadata"]["name"] for item in items] == ["p0", "p2", "p4"]
+        assert {item["spec"]["schedulerName"] for item in items} == {"hami-scheduler"}
 
 
 @pytest.mark.parametrize("file", READABLE)
 def test_what_is_shown_is_judged_alike_and_has_nothing_left_to_fill_in(
     numafit: Numafit, tmp_path: Path, file: str
 ) -> None:
-    before = json.loads(numafit("review", GALLERY / file, "-o", "json").out)["pods"]
+    judged = json.loads(numafit("review", GALLERY / file, "-o", "json").out)["pods"]
+    before = [pod for pod in judged if pod["verdict"] != "refused"]
     shown = tmp_path / file
     shown.write_text(numafit("review", GALLERY / file, "--show").out)
     after = json.loads(numafit("review", shown, "-o", "json").out)["pods"]
@@ -72,12 +111,13 @@ def test_nothing_that_numafit_does_not_know_is_lost(numafit: Numafit) -> None:
     shown = documents(numafit("review", GALLERY / "pods.yaml", "--show").out)
     given_ = documents((GALLERY / "pods.yaml").read_text())
     assert shown[0] == given_[0]
-    assert [one["kind"] for one in shown] == ["Service", "Pod", "Pod", "Pod"]
+    assert [one["kind"] for one in shown] == ["Service", "Pod", "Pod"]
     assert shown[1] == given_[1]
 
 
 def test_json_stays_json(numafit: Numafit) -> None:
-    shown = json.loads(numafit("review", GALLERY / "list.json", "--show").out)
+    text = (GALLERY / "list.json").read_text().replace('"mig"', '"hami-core"')
+    shown = json.loads(numafit("review", "-", "--show", stdin=text).out)
     assert shown["kind"] == "List"
     assert len(shown["items"]) == 2
 

@@ -13,14 +13,21 @@ from policy.admission.levels import Levels
 from policy.facts import Facts
 from policy.hami.errors import shown
 from policy.pod import Container, MalformedObjectError, Pod, read_pod
+from webhook.cli.controllers import as_made
 from webhook.cli.manifests import Cause, Document, Note
-from webhook.cli.templates import Steps, Workload, workloads
+from webhook.cli.templates import Steps, Workload, strays, workloads
 from webhook.cluster.shapes import mapping
 from webhook.levels.file import LevelsFile
 
+REFUSED: Final = "refused"
 ON_OWNER: Final = "annotation-on-owner"
 PLACEHOLDERS: Final = ("{{", "${")
 """What stands for a value that is filled in later, by Helm, Argo, envsubst or Flux."""
+
+
+_FIELD: Final = re.compile(r"(?:\.?[A-Za-z]+|\[[^]]+\])+")
+_STEP: Final = re.compile(r"([A-Za-z]+)|\[([^]]+)\]")
+_RANKS: Final = (Level.ENFORCE, Level.WARN, Level.AUDIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ class Judged:
     Attributes:
         line: where it begins.
         namespace: where its pods would be.
-        found: refusals first.
+        found: refusals first, those of a level by line.
         filled: what would be filled in.
     """
 
@@ -65,7 +72,7 @@ class Judged:
         """`refused`, `warned` or `allowed`: the worst that follows."""
         levels = {located.finding.level for located in self.found}
         if Level.ENFORCE in levels:
-            return "refused"
+            return REFUSED
         return "warned" if Level.WARN in levels else "allowed"
 
 
@@ -88,17 +95,19 @@ class Judge:
     def judge(self, document: Document) -> Iterator[Judged | Note]:
         """Judge every pod and template in a document; one that cannot be read or judged is noted."""
         for workload in workloads(document.value):
-            line = document.line((*workload.base, *workload.steps))
+            place = (*workload.base, *workload.steps)
             try:
-                yield self._judge(document, workload, line)
+                yield self._judge(document, workload, document.line(place))
             except MalformedObjectError as error:
-                title = f"{workload.kind} {workload.name}"
-                yield Note(document.file, line, Cause.UNREADABLE, f"{title}: {error}")
+                line = document.line((*place, *_named_steps(str(error))))
+                yield Note(document.file, line, Cause.UNREADABLE, f"{workload.kind} {workload.name}: {error}")
+        for stray in strays(document.value, self.levels.operator.hami.resources):
+            yield Note(document.file, document.line(stray.steps), Cause.UNKNOWN, f"not judged: {stray.text}")
 
     def _judge(self, document: Document, workload: Workload, line: int) -> Judged | Note:
         namespace = workload.namespace or self.namespace
         source = workload.pod(namespace)
-        pod = read_pod(source, namespace)
+        pod = as_made(workload, read_pod(source, namespace))
         unknown = _placeholder(pod)
         if unknown:
             text = (
@@ -110,8 +119,22 @@ class Judge:
         verdict = judge_creation(pod, source, self.levels.operator, levels, self.facts, fresh=True)
         found = [_locate(finding, document, workload, pod) for finding in verdict.findings]
         found += _on_owner(document, workload, pod, levels)
-        found.sort(key=lambda located: located.finding.level is not Level.ENFORCE)
+        found.sort(key=rank)
         return Judged(document, workload, line, namespace, tuple(found), verdict.filled)
+
+
+def rank(located: Located) -> tuple[int, int]:
+    """Sort findings by: refusals first, then as they stand in the file."""
+    return _RANKS.index(located.finding.level), located.line
+
+
+def _named_steps(error: str) -> Steps:
+    """Return what leads to the field that an error about an object begins with: `spec.containers[0].name must …`."""
+    named = _FIELD.match(error)
+    if named is None:
+        return ()
+    steps = (name or key for name, key in _STEP.findall(named[0]))
+    return tuple(int(step) if step.isdecimal() else step for step in steps)
 
 
 def _placeholder(pod: Pod) -> str:

@@ -61,6 +61,8 @@ class Cause(StrEnum):
     """What it says is not known before a template is rendered."""
     FOREIGN = "foreign"
     """It is no manifest."""
+    UNKNOWN = "unknown"
+    """It asks for a GPU where numafit knows no pod and no template of pods."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TextIO
 
 from policy.admission.finding import Level
 from webhook.cli import screen
 from webhook.cli.catalogue import entries
-from webhook.cli.judging import Judged, Located
+from webhook.cli.judging import Judged, Located, rank
 from webhook.cli.manifests import Cause, Note
 
 
@@ -28,9 +29,10 @@ class Review:
         return any(located.finding.level in levels for _, located in self.findings())
 
     def findings(self) -> Iterator[tuple[Judged, Located]]:
-        """All findings, in the order of the manifests."""
-        for judged in self.judged:
-            yield from ((judged, located) for located in judged.found)
+        """All findings, file by file, refusals first, those of a level by line."""
+        for _, of_file in groupby(self.judged, lambda judged: judged.document.file):
+            found = [(judged, located) for judged in of_file for located in judged.found]
+            yield from sorted(found, key=lambda pair: rank(pair[1]))
 
     @property
     def unread(self) -> tuple[Note, ...]:

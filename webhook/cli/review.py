@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, TextIO
@@ -14,7 +14,7 @@ from webhook.cli import screen
 from webhook.cli.errors import FINDINGS, USAGE
 from webhook.cli.examples import beginning_with
 from webhook.cli.inputs import Levels, read_facts, read_levels
-from webhook.cli.judging import Judge, Judged
+from webhook.cli.judging import REFUSED, Judge, Judged
 from webhook.cli.junit import write_junit
 from webhook.cli.manifests import Cause, Document, Note, read
 from webhook.cli.reports import Review, write_json, write_table
@@ -47,6 +47,9 @@ _WRITERS: Final[Mapping[Report, Callable[[Review, TextIO], None]]] = {
 }
 
 
+_PASSED_OVER: Final = frozenset({Cause.UNRENDERED, Cause.FOREIGN})
+
+
 @app.command(
     help=beginning_with(
         [
@@ -56,8 +59,8 @@ _WRITERS: Final[Mapping[Report, Callable[[Review, TextIO], None]]] = {
             "numafit review pod.yaml --show | kubectl apply -f -",
         ],
         "Judge pods, and the pod templates of workloads of every kind, as admission would. Without --cluster nothing "
-        "is judged that depends on a cluster. Exit codes: 0 clean or warnings only, 1 refusals, 2 a file cannot be "
-        "read (the others are judged) or nothing was found that could be judged.",
+        "is judged that depends on a cluster. --show leaves out what is refused. Exit codes: 0 clean or warnings only, "
+        "1 refusals, 2 a file cannot be read (the others are judged) or nothing was found that could be judged.",
     )
 )
 def review(  # noqa: PLR0913, PLR0917 - one parameter for each flag
@@ -65,7 +68,7 @@ def review(  # noqa: PLR0913, PLR0917 - one parameter for each flag
     cluster: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="the cluster that they are for")] = None,
     levels: Levels = None,
     output: Annotated[Report, typer.Option("--output", "-o", help="form of the findings")] = Report.TABLE,
-    show: Annotated[bool, typer.Option("--show", help="print the manifests as stored, findings on stderr")] = False,
+    show: Annotated[bool, typer.Option("--show", help="print what would be stored, findings on stderr")] = False,
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="of manifests that name none")] = "default",
     fail_on: Annotated[FailOn, typer.Option(help="least level that ends with exit code 1")] = FailOn.ENFORCE,
 ) -> None:
@@ -76,12 +79,32 @@ def review(  # noqa: PLR0913, PLR0917 - one parameter for each flag
     if show:
         from webhook.cli.stored import stored  # noqa: PLC0415 - only this needs libraries that write patches and YAML
 
-        screen.put(stored(documents, found.judged))
+        sys.stdout.write(stored(documents, found.judged))
     _WRITERS[output](found, sys.stderr if show else sys.stdout)
-    for note in found.notes:
-        screen.say(str(note) if note.cause is Cause.UNREADABLE else f"{note} (passed over)")
+    if output is Report.TABLE:
+        _say_all(_filled(found))
+    if show:
+        _say_all(_left_out(found))
+    _say_all(f"{note} (passed over)" if note.cause in _PASSED_OVER else str(note) for note in found.notes)
     screen.say(found.summary)
     raise typer.Exit(_exit_code(documents, found, fail_on))
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        screen.say(screen.printable(line))
+
+
+def _filled(found: Review) -> Iterator[str]:
+    for judged in found.judged:
+        if judged.filled.names:
+            yield f"{judged.document.file}:{judged.line}: {judged.title}: filled in: {', '.join(judged.filled.names)}"
+
+
+def _left_out(found: Review) -> Iterator[str]:
+    for judged in found.judged:
+        if judged.verdict == REFUSED:
+            yield f"{judged.document.file}:{judged.line}: {judged.title}: refused, so left out"
 
 
 def _judge(files: list[str], judge: Judge) -> tuple[list[Document], Review]:

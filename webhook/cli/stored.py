@@ -2,38 +2,54 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import jsonpatch
 import yaml
 
-from webhook.cli.judging import Judged
+from policy.admission.defaults import Filled
+from webhook.cli.judging import REFUSED, Judged
 from webhook.cli.manifests import Document
+from webhook.cli.templates import Steps
 
 _UNMISTAKABLE: Final = re.compile(r"(?![yYnN]$)[A-Za-z/][^\n]*")
 """Text that every YAML reader takes for text if PyYAML does; what begins like a number is not read alike by all."""
 
 
-def stored(documents: Sequence[Document], judged: Iterable[Judged]) -> str:
-    """Write ``documents`` with everything that was filled in."""
-    patched = [json.loads(json.dumps(document.value)) for document in documents]
-    places = {id(document): position for position, document in enumerate(documents)}
-    for each in judged:
-        _apply(patched[places[id(each.document)]], each)
+def stored(documents: Sequence[Document], judged: Sequence[Judged]) -> str:
+    """Write ``documents`` with everything that was filled in, and without the objects that hold a refused pod."""
+    kept = [value for document in documents for value in _patched(document, judged)]
     if all(document.is_json for document in documents):
-        return "\n".join(json.dumps(value, indent=2, ensure_ascii=False) for value in patched)
-    return "---\n".join(map(_yaml, patched)).removesuffix("\n")
+        return "".join(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n" for value in kept)
+    return "---\n".join(map(_yaml, kept))
 
 
-def _apply(value: Any, judged: Judged) -> None:
-    workload = judged.workload
-    for step in (*workload.base, *workload.steps):
+def _patched(document: Document, judged: Iterable[Judged]) -> Iterator[Any]:
+    """Yield what is left of a document: one value or, if its only object is refused, none."""
+    value = json.loads(json.dumps(document.value))
+    own = [each for each in judged if each.document is document]
+    for each in own:
+        fill_in(_at(value, (*each.workload.base, *each.workload.steps)), each.filled)
+    refused = {each.workload.base for each in own if each.verdict == REFUSED}
+    for base in sorted(refused - {()}, reverse=True):  # from the end, so that the positions of the others hold
+        del _at(value, base[:-1])[base[-1]]
+    if () not in refused:
+        yield value
+
+
+def fill_in(pod: Any, filled: Filled) -> None:
+    """Apply to a plain pod or template, in place, what admission fills in."""
+    if filled.operations:
+        pod["metadata"] = pod.get("metadata") or {}
+        operations: list[Any] = list(filled.operations)
+        jsonpatch.apply_patch(pod, operations, in_place=True)
+
+
+def _at(value: Any, steps: Steps) -> Any:
+    for step in steps:
         value = value[step]
-    if judged.filled.operations:
-        value["metadata"] = value.get("metadata") or {}
-        operations: list[Any] = list(judged.filled.operations)
-        jsonpatch.apply_patch(value, operations, in_place=True)
+    return value
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,7 +1,8 @@
 """Finding pods, and templates of pods wherever a workload keeps them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, cast
 
 from policy.admission.defaults import escape
@@ -25,6 +26,8 @@ MAKERS: Final[Mapping[str, str]] = {
     "Service": "ReplicaSet",
 }
 """Kinds whose pods another controller makes (Knative's Service among them), or none; all others make their own."""
+
+_QUANTITIES: Final = (("resources", "limits"), ("resources", "requests"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,7 @@ class Workload:
     @property
     def name(self) -> str:
         """The owner's name, or the beginning of a name that is made up when it is applied."""
-        metadata = mapping(self.owner.get("metadata"))
-        return str(metadata.get("name") or metadata.get("generateName") or "without a name")
+        return _name(self.owner)
 
     @property
     def namespace(self) -> str:
@@ -89,16 +91,27 @@ class Workload:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.source.get("spec")}
 
 
-def workloads(value: object, base: Steps = ()) -> Iterator[Workload]:
+def _name(owner: Mapping[str, Any]) -> str:
+    metadata = mapping(owner.get("metadata"))
+    return str(metadata.get("name") or metadata.get("generateName") or "without a name")
+
+
+def workloads(value: object) -> Iterator[Workload]:
     """Find all pods and templates in a document, lists taken apart."""
+    for base, owner in objects(value):
+        yield from _of_object(owner, base)
+
+
+def objects(value: object, base: Steps = ()) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+    """Find the objects of a document, each with where it stands, lists taken apart."""
     if isinstance(value, list):
         for position, item in enumerate(value):
-            yield from workloads(item, (*base, position))
+            yield from objects(item, (*base, position))
     elif isinstance(value, dict) and is_list(value):
         for position, item in enumerate(items(value)):
-            yield from workloads(item, (*base, "items", position))
+            yield from objects(item, (*base, "items", position))
     elif isinstance(value, dict):
-        yield from _of_object(value, base)
+        yield base, value
 
 
 def _of_object(owner: Mapping[str, Any], base: Steps) -> Iterator[Workload]:
@@ -121,3 +134,41 @@ def _templates(value: object, steps: Steps) -> Iterator[tuple[Steps, Mapping[str
             return
         for key, item in value.items():
             yield from _templates(item, (*steps, key))
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A quantity in an object that is neither in a pod nor in a template of pods.
+
+    Attributes:
+        steps: where its limits or requests stand in the document.
+        text: for people.
+    """
+
+    steps: Steps
+    text: str
+
+
+def strays(value: object, resources: Collection[str]) -> Iterator[Stray]:
+    """Find the objects that ask for one of ``resources`` outside of their templates, each once."""
+    for base, owner in objects(value):
+        known = {workload.steps for workload in _of_object(owner, base)}
+        for steps, resource in islice(_asks(owner, (), known, resources), 1):
+            place = ".".join(map(str, steps))
+            text = f"{owner.get('kind')} {_name(owner)} asks for {resource} in {place}, which is in no pod template"
+            yield Stray((*base, *steps, resource), text)
+
+
+def _asks(
+    value: object, steps: Steps, known: Collection[Steps], resources: Collection[str]
+) -> Iterator[tuple[Steps, str]]:
+    if steps in known:
+        return
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _asks(item, (*steps, position), known, resources)
+    elif isinstance(value, dict):
+        if steps[-2:] in _QUANTITIES:
+            yield from ((steps, key) for key in value if key in resources)
+        for key, item in value.items():
+            yield from _asks(item, (*steps, key), known, resources)
