@@ -2,6 +2,7 @@
 
 import io
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from webhook.cli import main
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "tests" / "data" / "manifests"
 RECORDED = ROOT / "webhook" / "demo" / "cluster.json"
+PROGRAM = [sys.executable, "-m", "webhook.cli"]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,20 @@ def numafit(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
         return Answer(ended.value.code, out, err)
 
     return call
+
+
+def on_a_terminal(*arguments: object, **environment: str) -> str:
+    """Run a command where stdout is a terminal, and return what it shows there: a page at most."""
+    master, slave = os.openpty()
+    subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        timeout=60,
+        env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "200"} | environment,
+    )
+    os.close(slave)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    return shown

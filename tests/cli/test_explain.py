@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import GALLERY, RECORDED, Numafit
+from tests.cli.conftest import GALLERY, RECORDED, Numafit, on_a_terminal
 
 CLUSTER = ("--cluster", RECORDED)
 
@@ -173,9 +173,60 @@ def test_the_text_shows_cards_by_numa_node_with_who_holds_them(numafit: Numafit)
         "handed",
         "over",
     ]
-    cards = lines.index("Node gpu-h100-1, container worker")
-    assert len(lines) == cards + 2 + 8
-    assert lines[cards + 2].split()[:5] == ["0", "GPU-7ea055a8-fdc5-fd61-756e-1bba8d570f8a", "0/10", "0/81559", "0/100"]
+    cards = lines.index("Node gpu-h100-1, container worker (held/all)")
+    assert lines[cards + 2].split() == [
+        "0",
+        "GPU-7ea055a8-fdc5-fd61-756e-1bba8d570f8a",
+        "0/10",
+        "0/81559",
+        "0/100",
+        "chosen",
+    ]
+    assert lines[cards + 4].split()[5:] == ["CardInsufficientMemory", "research/batch-1"]
+
+
+def test_each_answer_of_a_card_is_explained_once(numafit: Numafit) -> None:
+    answer = numafit("explain", "research/too-big-0", *CLUSTER)
+    lines = answer.out.splitlines()
+    assert lines[-4].split() == ["ANSWER", "MEANING"]
+    assert {line.split()[0]: line.split("  ")[-1].strip() for line in lines[-3:]} == {
+        "NumaNotFit": "The card would do, but its NUMA node was given up for another one.",
+        "CardInsufficientMemory": "The card has less memory left than is asked for.",
+        "AllocatedCardsInsufficientRequest": "The card would do, but too few others do.",
+    }
+    assert answer.out.count("less memory left") == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "card", "holder"),
+    [
+        (80, "GPU-4fc139a2 ", "r…"),
+        (100, "GPU-4fc139a2 ", "research/batch-0"),
+        (200, "GPU-4fc139a2-1fa3-fe0c-694b-202266db63a2 ", "research/batch-0"),
+    ],
+)
+def test_a_card_is_one_line_on_a_terminal(columns: int, card: str, holder: str) -> None:
+    shown = on_a_terminal("explain", "research/too-big-0", *CLUSTER, COLUMNS=str(columns), NO_COLOR="1")
+    lines = [line.rstrip() for line in shown.splitlines()]
+    cards = [line.split() for line in lines if line[1:].lstrip().startswith("GPU-")]
+    assert len(cards) == 24
+    (line,) = [line for line in lines if card in line]
+    assert line.endswith(f" CardInsufficientMemory{' ' * 12}{holder}")
+    assert max(map(len, lines)) <= columns
+
+
+def test_a_manifest_is_judged_as_it_would_be_stored(numafit: Numafit) -> None:
+    text = manifest("{containers: [{name: main, resources: {limits: {nvidia.com/gpu: 1}}}]}")
+    pod = explained(numafit, "-", stdin=text)
+    assert pod["filledIn"] == ["schedulerName", "main:nvidia.com/gpucores=100"]
+    assert [ask["cores"] for ask in pod["asks"]] == [100]
+    said = numafit("explain", "-", *CLUSTER, stdin=text).out.splitlines()[1]
+    assert said.startswith("filled in ")
+    assert said.endswith(" schedulerName, main:nvidia.com/gpucores=100 (judged as it would be stored)")
+
+
+def test_a_pod_of_the_cluster_is_judged_as_it_is(numafit: Numafit) -> None:
+    assert explained(numafit, "serving/embed-0")["filledIn"] == []
 
 
 def test_every_pod_of_a_manifest_is_explained(numafit: Numafit) -> None:

@@ -13,11 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import GALLERY, RECORDED, ROOT, Numafit
+from tests.cli.conftest import ENVIRONMENT, GALLERY, PROGRAM, RECORDED, ROOT, Numafit, on_a_terminal
 from webhook.cli import COMMANDS, load
-
-PROGRAM = [sys.executable, "-m", "webhook.cli"]
-ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 
 BLOCKED = """
 import sys
@@ -134,23 +131,6 @@ def test_help_of_servers_begins_with_an_example(numafit: Numafit, command: list[
 def test_json_documents_name_version_and_kind(numafit: Numafit, arguments: list[object], kind: str) -> None:
     document = json.loads(numafit(*arguments, "-o", "json").out)
     assert (document["apiVersion"], document["kind"]) == ("numafit.io/v1", kind)
-
-
-def on_a_terminal(*arguments: object, **environment: str) -> str:
-    """Run a command where stdout is a terminal, and return what it shows there: a page at most."""
-    master, slave = os.openpty()
-    subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        stdout=slave,
-        stderr=subprocess.DEVNULL,
-        check=False,
-        timeout=60,
-        env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "200"} | environment,
-    )
-    os.close(slave)
-    shown = os.read(master, 100_000).decode()
-    os.close(master)
-    return shown
 
 
 def test_colour_is_for_terminals_and_never_with_no_color() -> None:

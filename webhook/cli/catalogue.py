@@ -31,6 +31,11 @@ CARD_WORDS: Final[Mapping[str, str]] = {
 """HAMi's word for why a card or a node does not serve -> what it means. Dashboards look for the words."""
 
 
+def unmarked(text: str) -> str:
+    """A meaning or a remedy without the marks that documents have around code."""
+    return text.replace("`", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One code.

@@ -1,6 +1,6 @@
 """An explanation as people and programs read it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -8,12 +8,14 @@ from policy.facts import UNKNOWN_NUMA, Card, Facts, Reservation, Use
 from policy.hami.request import PERCENT_UNSET, Request
 from policy.pod import Pod
 from webhook.cli import screen
-from webhook.cli.catalogue import CARD_WORDS
+from webhook.cli.catalogue import CARD_WORDS, unmarked
 from webhook.cli.explaining import CHOSEN, FITS, CardAnswer, Explanation, NodeAnswer
 from webhook.cli.holdings import Holding, holdings
 
 HELD: Final = ("NUMA", "CARD", "CONTAINER", "MIB", "CORES", "STATE")
-ASKED: Final = ("NUMA", "CARD", "SHARES HELD", "MIB HELD", "CORES HELD", "BY", "ANSWER", "MEANING")
+ASKED: Final = ("NUMA", "CARD", "SHARES", "MIB", "CORES", "ANSWER", "HELD BY")
+READ: Final = len("GPU-12345678")
+"""Characters of a card's UUID that people read where there is no room for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,14 @@ class Explained:
     Attributes:
         facts: the cluster as it is, the pod included.
         node: the only node to tell of, empty for all.
+        filled: what admission filled in before nodes and cards were asked.
     """
 
     pod: Pod
     explanation: Explanation
     facts: Facts
     node: str = ""
+    filled: tuple[str, ...] = ()
 
     @property
     def reservation(self) -> Reservation | None:
@@ -60,18 +64,31 @@ def write_text(explained: Explained) -> None:
     reservation = explained.reservation
     if reservation is not None:
         screen.put(f"\nHolds on node {reservation.node}")
-        screen.table(HELD, map(_holding_row, holdings(reservation, explained.facts)))
+        _cards(HELD, [_holding_row(held) for held in holdings(reservation, explained.facts)])
     if explained.nodes:
         screen.put("\nPlaced now" if reservation is None else "\nPlaced anew")
         screen.table(("NODE", "ANSWER", "REASON"), ((n.name, n.answer, "; ".join(n.reasons)) for n in explained.nodes))
     for node in explained.nodes:
         for container, cards in node.cards.items():
-            screen.put(f"\nNode {node.name}, container {screen.printable(container)}")
-            screen.table(ASKED, (_card_row(answer, explanation.policy) for answer in cards))
+            screen.put(f"\nNode {node.name}, container {screen.printable(container)} (held/all)")
+            _cards(ASKED, [_card_row(answer) for answer in cards])
+    meanings = list(_meanings(explained))
+    if meanings:
+        screen.put("")
+        screen.table(("ANSWER", "MEANING"), meanings)
+
+
+def _cards(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+    """Write a line for each card: its UUID, the second cell, shortened where there is no room for it."""
+    if not screen.fits(heads, rows):
+        rows = [(numa, uuid[:READ], *rest) for numa, uuid, *rest in rows]
+    screen.table(heads, rows, cut=True)
 
 
 def _head(explained: Explained) -> Iterator[tuple[str, str]]:
     explanation = explained.explanation
+    if explained.filled:
+        yield "filled in", f"{', '.join(explained.filled)} (judged as it would be stored)"
     for container, request in explanation.asks.items():
         yield f"container {container}", _asked(request)
     if explanation.problem:
@@ -100,16 +117,21 @@ def _holding_row(holding: Holding) -> tuple[str, ...]:
     return _numa(holding.card), device.uuid, holding.container, str(device.memory), str(device.cores), state
 
 
-def _card_row(answer: CardAnswer, policy: str) -> tuple[str, ...]:
+def _card_row(answer: CardAnswer) -> tuple[str, ...]:
     card, held = answer.card, answer.held
     amounts = (f"{held.slots}/{card.slots}", f"{held.memory}/{card.memory}", f"{held.cores}/{card.cores}")
-    return (_numa(card), card.uuid, *amounts, ", ".join(answer.holders), answer.answer, _meaning(answer, policy))
+    return (_numa(card), card.uuid, *amounts, answer.answer, ", ".join(answer.holders))
 
 
-def _meaning(answer: CardAnswer, policy: str) -> str:
-    if answer.answer == CHOSEN:
-        return f"Taken by {policy}."
-    return "It would do." if answer.answer == FITS else CARD_WORDS.get(answer.answer, "")
+def _meanings(explained: Explained) -> Iterator[tuple[str, str]]:
+    """Each answer that a card gave, once."""
+    given = {answer.answer for node in explained.nodes for cards in node.cards.values() for answer in cards}
+    known = {
+        CHOSEN: f"The pod gets it: {explained.explanation.policy} takes it first.",
+        FITS: "It would do.",
+        **{word: unmarked(meaning) for word, meaning in CARD_WORDS.items()},
+    }
+    yield from ((word, meaning) for word, meaning in known.items() if word in given)
 
 
 def as_json(explained: Explained) -> dict[str, object]:
@@ -119,6 +141,7 @@ def as_json(explained: Explained) -> dict[str, object]:
         "namespace": explained.pod.namespace,
         "name": explained.pod.name,
         "asks": [_ask(container, request) for container, request in explanation.asks.items()],
+        "filledIn": list(explained.filled),
         "policy": explanation.policy,
         "problem": explanation.problem,
         "quota": explained.quota,

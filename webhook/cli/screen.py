@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from shutil import get_terminal_size
 from typing import Final, TextIO
 
 from policy.keys import API_VERSION
@@ -43,14 +44,26 @@ def document(kind: str, content: Mapping[str, object], stream: TextIO | None = N
     put(json.dumps({"apiVersion": API_VERSION, "kind": kind, **content}, indent=2, ensure_ascii=False), stream)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], stream: TextIO | None = None) -> None:
-    """Write rows, under heads if there are any: in colour on a terminal, elsewhere one line for each row."""
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], stream: TextIO | None = None, *, cut: bool = False
+) -> None:
+    """Write rows, under heads if there are any: in colour on a terminal, elsewhere one line for each row.
+
+    With `cut` a row is one line on a terminal too: as much is shown of its last cell as there is room for.
+    """
     out = stream or sys.stdout
     cells = [tuple(map(printable, row)) for row in rows]
     if out.isatty():
-        _draw(heads, cells, out)
+        _draw(heads, cells, out, cut=cut)
     else:
         out.writelines(_aligned([heads, *cells] if heads else cells))
+
+
+def fits(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+    """Tell whether stdout has room for a table with one line for each row; what is no terminal always has."""
+    if not sys.stdout.isatty():
+        return True
+    return max(map(len, _aligned([heads, *rows]))) <= get_terminal_size().columns
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -59,16 +72,17 @@ def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
 
 
-def _draw(heads: Sequence[str], rows: Iterable[Sequence[str]], out: TextIO) -> None:
+def _draw(heads: Sequence[str], rows: Iterable[Sequence[str]], out: TextIO, *, cut: bool) -> None:
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and it takes time to import
     from rich.table import Table  # noqa: PLC0415 - the same
     from rich.text import Text  # noqa: PLC0415 - the same
 
-    shape = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(heads))
-    for head in heads:
-        shape.add_column(head, overflow="fold")
+    shape = Table(box=None, pad_edge=False, padding=(0, 1 if cut else 2, 0, 0), show_header=bool(heads))
+    for position, head in enumerate(heads, 1):
+        title, last = Text(head, no_wrap=cut or None), position == len(heads)
+        shape.add_column(title, overflow="ellipsis" if cut else "fold", no_wrap=cut and not last)
     for row in rows:
-        shape.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+        shape.add_row(*(Text(cell, style=COLOURS.get(cell, ""), no_wrap=cut or None) for cell in row))
     Console(file=out, color_system=None if os.environ.get("NO_COLOR") else "auto").print(shape)
 
 
