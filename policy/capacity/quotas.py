@@ -40,6 +40,4 @@ def _paid(left: int, prices: Sequence[tuple[int, int]]) -> int:
         payable = count if not price else min(count, max(left, 0) // price)
         paid += payable
         left -= payable * price
-        if payable < count:
-            break
     return paid

@@ -75,7 +75,10 @@ MADE: list[tuple[str, Object, int, dict[str, tuple[int, int]]]] = [
         made(
             "batch.volcano.sh/v1alpha1",
             "Job",
-            {"minAvailable": 3, "tasks": [role(1, name="ps", replicas=2), role(2, name="w", replicas=2)]},
+            {
+                "minAvailable": 3,
+                "tasks": [role(1, name="ps", replicas=2, minAvailable=1), role(2, name="w", replicas=2)],
+            },
         ),
         3,
         {"ps": (2, 1), "w": (2, 2)},
