@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from tests.kubelet_judge.machines import often
+from tests.kubelet_judge.machines import GPU, often
 
 
 def pod(random: Random, resources: Sequence[str]) -> dict[str, Any]:
@@ -41,4 +41,23 @@ def _container(random: Random, name: str, resources: Sequence[str], guaranteed: 
     container: dict[str, Any] = {"name": name, "limits": limits}
     if not guaranteed and "memory" in limits and often(random, 0.5):
         container["requests"] = {"memory": limits["memory"] // 2}
+    return container
+
+
+def reusing(random: Random) -> dict[str, Any]:
+    """Draw a pod whose init containers leave behind what its later containers ask for."""
+    names = iter("abcdef")
+    return {
+        kind: [_small(random, next(names), kind) for _ in range(_few(random))]
+        for kind in ("initContainers", "containers")
+    }
+
+
+def _small(random: Random, name: str, kind: str) -> dict[str, Any]:
+    limits = {"cpu": random.choice([1, 1, 2]), "memory": random.choice([4, 8, 12, 16, 20])}
+    if often(random, 0.4):
+        limits[GPU] = 1
+    container: dict[str, Any] = {"name": name, "limits": limits}
+    if kind == "initContainers" and often(random, 0.2):
+        container["restartPolicy"] = "Always"
     return container

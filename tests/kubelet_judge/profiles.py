@@ -17,7 +17,7 @@ from tests.kubelet_judge.machines import (
     often,
     some,
 )
-from tests.kubelet_judge.pods import pod
+from tests.kubelet_judge.pods import pod, reusing
 
 Question = dict[str, Any]
 
@@ -211,6 +211,16 @@ def _sums(asked: dict[str, Any]) -> tuple[int, int]:
     return cpu, amount
 
 
+def _reuse(random: Random, drawn: Question) -> None:
+    """Let init containers leave behind what later containers need, on nodes that have hardly more than that."""
+    node = drawn["node"]
+    node.pop("cpuAllocated", None)
+    node["kubelet"]["memoryManagerPolicy"] = "Static"
+    rooms = {"memory": {"allocatable": 16, "free": 16}}
+    node["memory"] = {str(number): {"types": rooms, "assignments": 0, "cells": [number]} for number in node["numa"]}
+    drawn["pod"] = reusing(random)
+
+
 def _mixed(random: Random, drawn: Question) -> None:
     bends = (_health, _plugin, _memory, _options, _closest, _restarted, _order_of_pods, _pod_level)
     for bend in random.sample(bends, random.choice([2, 3])):
@@ -231,5 +241,6 @@ PROFILES: Final[dict[str, Callable[[Random, Question], None]]] = {
     "restart": _restarted,
     "several-pods": _order_of_pods,
     "pod-level": _pod_level,
+    "reuse": _reuse,
     "mixed": _mixed,
 }
