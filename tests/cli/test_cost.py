@@ -157,8 +157,15 @@ def test_a_share_of_a_card_counts_as_its_larger_part(numafit: Numafit, tmp_path:
             {"starting": 90, "computing": 30},
         ),
         ({"phase": "Running"}, {"computing": 120}),
+        (
+            {
+                "phase": "Pending",
+                "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-02T11:59:30Z"}],
+            },
+            {"starting": 120},
+        ),
     ],
-    ids=["pending", "ready", "its container runs", "nobody says since when"],
+    ids=["pending", "ready", "its container runs", "nobody says since when", "not ready"],
 )
 def test_a_pod_starts_when_its_status_says(
     numafit: Numafit, tmp_path: Path, status: dict[str, Any], expected: dict[str, int]

@@ -140,6 +140,9 @@ def _retries(spending: Spending) -> Iterator[tuple[str, ...]]:
 def _classes(spending: Spending) -> Iterator[tuple[str, ...]]:
     for kind, runs in spending.runs.items():
         queue = [run.queue for run in runs if run.queue is not None]
+        computed = sum((run.gpu_seconds for run in runs), Fraction(0))
+        if not queue and not computed:
+            continue  # nobody says when it was submitted, and it never ran
         yield (
             kind or _NOBODY,
             str(len(runs)),
@@ -147,7 +150,7 @@ def _classes(spending: Spending) -> Iterator[tuple[str, ...]]:
             *(_minutes(percentile(queue, Fraction(percent))) for percent in _PERCENTS),
             _median([run.execution for run in runs if run.execution is not None]),
             _median(_turnarounds(runs)),
-            decimal(sum((run.gpu_seconds for run in runs), Fraction(0)) / MINUTE),
+            decimal(computed / MINUTE),
         )
 
 
