@@ -36,13 +36,29 @@ WORKER_SILENCE_SECONDS = 60
 """After this long without a sign of life the worker is replaced."""
 
 START_FAILED = Arbiter.WORKER_BOOT_ERROR
-"""Exit code of a server that could not start: 3."""
+INPUT_UNUSABLE = Arbiter.APP_LOAD_ERROR
+"""The two exit codes of a worker for which gunicorn ends instead of starting another one."""
+
+EXIT_CODES = {START_FAILED: 3, INPUT_UNUSABLE: 2}
+"""What they become for who started the server, as of every command (docs/stability.md)."""
 
 _log = logging.getLogger("numafit")
 
 
 class StartupError(Exception):
-    """The server cannot start. The text says what is wrong and what to do."""
+    """The server cannot start. The text says what is wrong and what to do.
+
+    StartupError
+    └── UnusableInputError    because of a file that it was given to read, or of a setting: exit code 2 instead of 3
+    """
+
+    worker_code = START_FAILED
+
+
+class UnusableInputError(StartupError):
+    """What the server was given cannot be used."""
+
+    worker_code = INPUT_UNUSABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +81,8 @@ def serve(settings: Settings, build: Build, version: str) -> NoReturn:
     """Serve until a signal ends it; raises SystemExit.
 
     0 after SIGTERM or SIGINT: the first starts a drain of `drain_seconds`, in which everything is still answered,
-    the second ends it. 3 when the server cannot start: `build` raised (StartupError tells its text alone, anything
-    else its kind too) or an address is not free.
+    the second ends it. 2 when `build` raised UnusableInputError. 3 when the server cannot start for another reason:
+    `build` raised (StartupError tells its text alone, anything else its kind too) or an address is not free.
     """
     logs.configure(settings.log.level, settings.log.format)
     _forget(settings.ready_file)
@@ -75,7 +91,7 @@ def serve(settings: Settings, build: Build, version: str) -> NoReturn:
         plain = _listener(settings.listen.host, settings.listen.ops_port)
     except StartupError as error:
         _log.critical("numafit cannot start: %s", error)
-        raise SystemExit(START_FAILED) from None
+        raise SystemExit(EXIT_CODES[error.worker_code]) from None
     try:
         Application(settings, build, version, tls, plain).run()
     finally:
@@ -89,7 +105,8 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=512, dualstack_ipv6=both)
     except OSError as error:
-        raise StartupError(f"cannot listen on {host or '*'}:{port}: {os.strerror(error.errno or 0)}") from None
+        reason, _, _ = (error.strerror or str(error)).partition(" (while attempting")  # what Python adds to it
+        raise StartupError(f"cannot listen on {host or '*'}:{port}: {reason}") from None
 
 
 class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no annotations
@@ -131,7 +148,7 @@ class Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ann
             self.service = self._build(self.metrics)
         except StartupError as error:
             _log.critical("numafit cannot start: %s", error)
-            raise SystemExit(START_FAILED) from None
+            raise SystemExit(error.worker_code) from None
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends the start with a sentence
             _log.critical("numafit cannot start: %s: %s", type(error).__name__, error)
             _log.debug("where it came from", exc_info=True)
@@ -182,6 +199,10 @@ class DrainingArbiter(Arbiter):  # type: ignore[misc]  # gunicorn has no annotat
         super().handle_term()
 
     handle_int = handle_term
+
+    def halt(self, reason: str | None = None, exit_status: int = 0) -> None:
+        """End, with numafit's exit code where the worker could not start."""
+        super().halt(reason, EXIT_CODES.get(exit_status, exit_status))
 
 
 class _TlsConfig(Config):  # type: ignore[misc]  # gunicorn has no annotations

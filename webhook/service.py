@@ -24,7 +24,7 @@ from webhook.metrics import Metrics
 from webhook.ops import Check
 from webhook.refit import Refit, Rules
 from webhook.review import Admission
-from webhook.server import Service, StartupError
+from webhook.server import Service, StartupError, UnusableInputError
 from webhook.settings import Settings
 
 TICK_SECONDS: Final = 1.0
@@ -39,10 +39,13 @@ def build(settings: Settings, metrics: Metrics) -> Service:
     """Make everything that is served.
 
     Raises:
-        StartupError: a file is not there or not good, or a setting asks for what cannot be served yet.
+        UnusableInputError: policy file or cluster cannot be read, or a setting asks for what cannot be served (yet).
+        StartupError: the directory of certificates is not good.
     """
     if settings.authority == "hami":
-        raise StartupError("authority is hami, which relays to HAMi's scheduler and needs a live cluster; use self")
+        raise UnusableInputError(
+            "authority is hami, which relays to HAMi's scheduler and needs a live cluster; use self"
+        )
     try:
         levels = LevelsSource(settings.levels_file, settings.authority)
         judging = levels.current
@@ -50,8 +53,10 @@ def build(settings: Settings, metrics: Metrics) -> Service:
         names = service_names(settings.tls.service_name, settings.tls.namespace, settings.tls.extra_dns_names)
         store = DirectoryStore(settings.tls.directory, names)
         context = ServingContext(store, datetime.now(UTC), settings.tls.publish)
-    except (LevelsError, ClusterError, CertificateError, ValueError) as error:
+    except CertificateError as error:
         raise StartupError(str(error)) from None
+    except (LevelsError, ClusterError, ValueError) as error:
+        raise UnusableInputError(str(error)) from None
     for problem in (*_left_out(settings), *(f"cluster: {problem}" for problem in cluster.problems())):
         _log.warning("%s", problem)
     caller, caller_check = _caller(settings)

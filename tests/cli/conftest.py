@@ -4,7 +4,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,19 @@ def numafit(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
         return Answer(ended.value.code, out, err)
 
     return call
+
+
+def run(
+    *arguments: object, environment: Mapping[str, str] | None = None, program: Sequence[str] = PROGRAM
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=ENVIRONMENT | dict(environment or {}),
+    )
 
 
 def on_a_terminal(*arguments: object, **environment: str) -> str:

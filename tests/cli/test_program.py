@@ -7,13 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import typing
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT, GALLERY, PROGRAM, RECORDED, ROOT, Numafit, on_a_terminal
+from tests.cli.conftest import ENVIRONMENT, GALLERY, PROGRAM, RECORDED, ROOT, Numafit, on_a_terminal, run
 from webhook.cli import COMMANDS, load
 
 BLOCKED = """
@@ -30,19 +29,6 @@ main()
 """
 OUTSIDE = {"gunicorn", "flask", "werkzeug", "kubernetes", "prometheus_client"}
 SLOW = OUTSIDE | {"cryptography", "jsonpatch", "rich", "yaml"}
-
-
-def run(
-    *arguments: object, environment: typing.Mapping[str, str] | None = None, program: typing.Sequence[str] = PROGRAM
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=ENVIRONMENT | dict(environment or {}),
-    )
 
 
 def walled(names: set[str]) -> list[str]:
