@@ -99,11 +99,11 @@ def _second(created: int) -> str:
 
 
 def _plain(value: object) -> str:
-    """A value without blanks as it is, everything else quoted as JSON does: one event stays one line."""
+    """A value without blanks as it is, everything else quoted as JSON does, a list as one text with commas."""
     if isinstance(value, str):
         return value if _BARE.fullmatch(value) else json.dumps(value)
     if isinstance(value, list | tuple):
-        return ",".join(map(_plain, value))
+        return _plain(",".join(map(str, value)))
     return _plain(str(value))
 
 
