@@ -25,6 +25,29 @@ def test_every_code_is_listed_once_and_says_what_it_means(numafit: Numafit) -> N
     assert all(one["remedy"] for one in listed if one["source"] == "admission")
 
 
+def test_the_list_has_a_section_for_each_who_gives_codes(numafit: Numafit) -> None:
+    out = numafit("codes").out
+    sections = [section.splitlines() for section in out.split("\n\n")]
+    assert [lines[0].partition(".")[0] for lines in sections] == [
+        "Admission",
+        "Refit",
+        "Callers of the refit",
+        "HAMi's words for cards and nodes",
+    ]
+    assert [lines[1].split() for lines in sections] == [
+        ["CODE", "LEVEL", "FACTS", "MEANING"],
+        *[["CODE", "MEANING"]] * 3,
+    ]
+    listed = [line.split()[0] for lines in sections for line in lines[2:]]
+    assert sorted(listed) == sorted([*(rule.code for rule in RULES), *ALL_CODES, *CARD_WORDS])
+
+
+@pytest.mark.parametrize("arguments", [[], ["alignment-unknown"], ["CardCordoned"]])
+def test_people_are_spared_the_marks_of_documents(numafit: Numafit, arguments: list[str]) -> None:
+    assert "`" not in numafit("codes", *arguments).out
+    assert numafit("codes", *arguments, "-o", "json").out.count("`") >= 2
+
+
 def test_the_guide_to_admission_speaks_of_every_rule_and_of_no_other() -> None:
     guide = (ROOT / "docs" / "admission.md").read_text()
     table = guide[guide.index("## The combination table") : guide.index("## Defaults")]

@@ -68,7 +68,8 @@ def test_a_file_is_written_for_its_owner_alone(numafit: Numafit, cluster: Path, 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--kubeconfig", "nowhere"], 3, "no cluster to read: "),
+        (["--kubeconfig", "nowhere"], 2, "nowhere: there is no such file; name a kubeconfig"),
+        (["--kubeconfig", RECORDED], 3, "no cluster to read: "),
         (["--from", "nowhere.json"], 2, "nowhere.json: cannot be read"),
         (["--from", RECORDED, "--context", "a"], 2, "--from reads files and --kubeconfig and --context a cluster"),
         (["--from", RECORDED, "-o", "nowhere/out.json"], 2, "nowhere/out.json cannot be written: No such file"),

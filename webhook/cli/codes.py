@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from webhook.cli import screen
-from webhook.cli.catalogue import Entry, entries
+from webhook.cli.catalogue import Entry, entries, unmarked
 from webhook.cli.errors import InputError
 from webhook.cli.examples import beginning_with
 
@@ -20,6 +20,9 @@ TITLES: Final = {
     "caller": "Callers of the refit",
     "card": "HAMi's words for cards and nodes",
 }
+
+
+FACTS: Final = "Those with FACTS are judged only where the cluster's nodes and cards are known, and lately enough."
 
 
 class Form(StrEnum):
@@ -38,7 +41,8 @@ def _matching(incomplete: str) -> list[str]:
     help=beginning_with(
         ["numafit codes", "numafit codes pinned-fewer-than-requested", "numafit codes -o json"],
         "List every code that numafit gives, in refusals, warnings, answers, events, logs and metrics, and HAMi's "
-        "words for cards; or say of one when it is given, what follows and what to do.",
+        "words for cards; or say of one when it is given, what follows and what to do. FACTS marks rules that are "
+        "judged only where the cluster's nodes and cards are known.",
     )
 )
 def codes(
@@ -53,9 +57,22 @@ def codes(
     elif output is Form.MARKDOWN:
         screen.put(markdown(wanted))
     elif code is None:
-        screen.table(("CODE", "LEVEL", "FACTS", "MEANING"), ((e.code, _level(e), _facts(e), e.meaning) for e in known))
+        _list(known)
     else:
         screen.table((), _described(wanted[0]))
+
+
+def _list(known: Sequence[Entry]) -> None:
+    """Write a table for each source."""
+    for source, title in TITLES.items():
+        chosen = [entry for entry in known if entry.source == source]
+        rows = [(entry.code, _level(entry), _facts(entry), unmarked(entry.meaning)) for entry in chosen]
+        if chosen[0].level:
+            screen.put(f"{title}. {FACTS}")
+            screen.table(("CODE", "LEVEL", "FACTS", "MEANING"), rows)
+        else:
+            screen.put(f"\n{title}.")
+            screen.table(("CODE", "MEANING"), [(row[0], row[-1]) for row in rows])
 
 
 def _named(code: str, known: Sequence[Entry]) -> Entry:
@@ -70,9 +87,9 @@ def _named(code: str, known: Sequence[Entry]) -> Entry:
 def _described(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "code", entry.code
     yield "given by", TITLES[entry.source]
-    yield "meaning", entry.meaning
+    yield "meaning", unmarked(entry.meaning)
     if entry.remedy:
-        yield "remedy", entry.remedy
+        yield "remedy", unmarked(entry.remedy)
     if entry.level:
         yield "level", _level(entry)
         yield "needs facts", "yes" if entry.needs_facts else "no"

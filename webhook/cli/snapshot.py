@@ -58,6 +58,8 @@ def command(
 
 
 def _live(kubeconfig: Path | None, context: str | None) -> Sequence[Mapping[str, Any]]:
+    if kubeconfig and not kubeconfig.is_file():
+        raise InputError(f"{kubeconfig}: there is no such file; name a kubeconfig")
     from webhook.cluster.live_read import read_cluster as read_live  # noqa: PLC0415 - files need no Kubernetes client
 
     try:
