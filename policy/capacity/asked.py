@@ -37,8 +37,8 @@ def member_of(pod: Pod, config: HamiConfig, name: str = "", count: int = 1) -> M
         name=name or pod.name or "member",
         count=count,
         request=request,
-        cpus=ceil(_together(pod, "cpu") * _MILLI),
-        memory=ceil(_together(pod, "memory") / _MIB),
+        cpus=ceil(together(pod, "cpu") * _MILLI),
+        memory=ceil(together(pod, "memory") / _MIB),
         locality=_locality(pod),
         filter=CardFilter.of(pod.annotations),
         alone=Rules.of(pod.annotations, config.default_gpu_policy).mutex,
@@ -99,8 +99,12 @@ def _locality(pod: Pod) -> Locality:
     return Locality.GPU if numa_bind(pod.annotations) else Locality.NODE
 
 
-def _together(pod: Pod, resource: str) -> Fraction:
-    """Return the most of ``resource`` that the pod has at one time (Kubernetes: pod requests)."""
+def together(pod: Pod, resource: str) -> Fraction:
+    """Return the most of ``resource`` that the pod has at one time (Kubernetes: pod requests).
+
+    Raises:
+        InvalidRequestError: an amount cannot be read.
+    """
     running = peak = Fraction(0)
     for container in pod.containers:
         need = _amount(container, resource)

@@ -13,7 +13,7 @@ from policy.capacity.count import most
 from policy.capacity.group import Feasibility, Group
 from policy.capacity.mixed import Verdict
 from policy.capacity.shapes import Alike, Cluster, NodeRoom, group_alike
-from policy.capacity.view import Asking, Local, Rooms
+from policy.capacity.view import Asking, Local, Rooms, Whole
 from policy.facts import Facts, NodeState, Reservation
 from policy.hami.request import HamiConfig
 from policy.keys import NOUSE_UUID
@@ -58,6 +58,7 @@ class Mover:
         asking: the members and a pod of each.
         config: how HAMi reads requests.
         local: what is left by NUMA node.
+        whole: what is left on nodes as a whole.
         feasibility: how the group is judged.
         most_tried: judgements of the whole group before the search ends.
     """
@@ -66,12 +67,13 @@ class Mover:
     asking: Sequence[Asking]
     config: HamiConfig
     local: Local
+    whole: Whole = field(default_factory=dict)
     feasibility: Feasibility = field(default_factory=Feasibility)
     most_tried: int = 200
 
     def cheapest(self, group: Group) -> Search:
         """Return the cheapest move with which ``group`` can start."""
-        builder = Rooms(self.asking, self.local)
+        builder = Rooms(self.asking, self.local, self.whole)
         rooms = _rooms(builder, self.facts, self.facts.nodes)
         left = self.most_tried
         for held, freed in self._promising(_gain(group, rooms), builder, rooms):

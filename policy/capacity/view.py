@@ -46,6 +46,9 @@ class LocalAmounts:
 Local = Mapping[str, Mapping[int, LocalAmounts]]
 """Node name -> NUMA node -> what is left there."""
 
+Whole = Mapping[str, LocalAmounts]
+"""Node name -> what is left on it for requests of any kind; its NUMA nodes together may have less."""
+
 _ALIGNS: Final = ("restricted", "single-numa-node")
 _UNKNOWN_AMOUNTS: Final = LocalAmounts()
 
@@ -73,7 +76,13 @@ class View:
     unknown: frozenset[Unknown] = frozenset()
 
 
-def view(facts: Facts, asking: Sequence[Asking], local: Local | None = None, oldest: float | None = None) -> View:
+def view(
+    facts: Facts,
+    asking: Sequence[Asking],
+    local: Local | None = None,
+    oldest: float | None = None,
+    whole: Whole | None = None,
+) -> View:
     """Return what ``facts`` leave for the members that are ``asking``.
 
     Args:
@@ -81,8 +90,9 @@ def view(facts: Facts, asking: Sequence[Asking], local: Local | None = None, old
         asking: the members, names unique.
         local: what is left by NUMA node, as far as anybody says.
         oldest: seconds since the epoch; facts taken before it are stale. None where they cannot be.
+        whole: what is left on nodes as a whole, as far as anybody says.
     """
-    builder = Rooms(asking, local or {})
+    builder = Rooms(asking, local or {}, whole or {})
     rooms = [
         (node.name, builder.room(node, state.use))
         for state in facts.nodes.values()
@@ -104,8 +114,9 @@ class Rooms:
         unknown: what was missing in the rooms made so far.
     """
 
-    def __init__(self, asking: Sequence[Asking], local: Local) -> None:
+    def __init__(self, asking: Sequence[Asking], local: Local, whole: Whole) -> None:
         self.local = local
+        self._whole = whole
         self.closed: dict[str, dict[Bar, list[str]]] = {each.member.name: {} for each in asking}
         self.unknown: frozenset[Unknown] = frozenset()
         self._asking = asking
@@ -118,10 +129,11 @@ class Rooms:
         amounts = self.local.get(node.name, {})
         if self._binds_cpu:
             self._note(node, amounts)
+        whole = self._whole.get(node.name, _UNKNOWN_AMOUNTS)
         return NodeRoom(
             tuple(self._zones(node, use, amounts)),
-            _total([amount.cpu for amount in amounts.values()]),
-            _total([amount.memory for amount in amounts.values()]),
+            _least(_total([amount.cpu for amount in amounts.values()]), whole.cpu),
+            _least(_total([amount.memory for amount in amounts.values()]), whole.memory),
             barred=frozenset(self._bar(node)),
         )
 
@@ -190,3 +202,9 @@ def _total(amounts: Sequence[int | None]) -> int | None:
     """Return the sum, None where a part is unknown or there is none."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if known and len(known) == len(amounts) else None
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    """Return the smaller of two amounts, that which is known where one is."""
+    known = [amount for amount in (one, other) if amount is not None]
+    return min(known, default=None)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.capacity_world import ARTICLE, Object, article, asked, holder, topology, worker, written
 from tests.cli.conftest import RECORDED, Numafit
-from tests.cluster.build import node, quota
+from tests.cluster.build import node, pod, quota
 
 ARTICLES = ("--cluster", ARTICLE / "cluster.json")
 PAIR = "gpus=2,cpus=16,locality=zone:gpu+cpu"
@@ -118,6 +118,46 @@ def test_the_binding_constraint_is_named_with_the_cards_that_it_keeps(
     assert bound(found) == expected
 
 
+def allocating(cpu: str, memory: str) -> Object:
+    return node("a", cards=4) | {"status": {"allocatable": {"cpu": cpu, "memory": memory}}}
+
+
+def requesting(name: str, *, node_name: str = "", phase: str = "Running", **requests: str) -> Object:
+    containers = [{"name": "main", "resources": {"requests": requests}}]
+    return pod(name) | {"spec": {"nodeName": node_name, "containers": containers}, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "shape", "members", "unknown"),
+    [
+        ([], "gpus=1,cpus=6,mem=8Gi", 3, []),
+        ([requesting("p", node_name="a", cpu="8")], "gpus=1,cpus=6,mem=8Gi", 2, []),
+        ([requesting("p", node_name="a", memory="16Gi")], "gpus=1,cpus=6,mem=8Gi", 2, []),
+        ([requesting("p", node_name="a", phase="Succeeded", cpu="8")], "gpus=1,cpus=6,mem=8Gi", 3, []),
+        ([requesting("p", cpu="8")], "gpus=1,cpus=6,mem=8Gi", 3, []),
+        ([requesting("p", node_name="a", cpu="400")], "gpus=1,cpus=6,mem=8Gi", 0, []),
+        ([requesting("p", node_name="a", cpu="lots")], "gpus=1,cpus=6,mem=8Gi", 4, ["free CPUs of some nodes"]),
+        ([requesting("p", node_name="a", cpu="8")], "gpus=1", 4, []),
+    ],
+    ids=[
+        "idle",
+        "cpu taken",
+        "memory taken",
+        "over",
+        "without a place",
+        "more than there is",
+        "unreadable",
+        "not asked",
+    ],
+)
+def test_what_pods_request_of_a_node_is_not_free(
+    numafit: Numafit, tmp_path: Path, pods: list[Object], shape: str, members: int, unknown: list[str]
+) -> None:
+    file = written(tmp_path, allocating("20", "33Gi"), *pods)
+    found = counted(numafit, "--shape", shape, "--cluster", file, code=0 if members else 1)
+    assert (found["members"], [each["what"] for each in found["unknown"]]) == (members, unknown)
+
+
 def test_the_cheapest_move_makes_room(numafit: Numafit, tmp_path: Path) -> None:
     objects = [*article(), holder("big", "a", 0, 1), holder("small", "a", 2), holder("b-all", "b", 0, 1, 2)]
     found = counted(numafit, "--shape", "gpus=2,locality=zone:gpu", "--cluster", written(tmp_path, *objects), code=1)
@@ -167,6 +207,13 @@ def test_the_text_says_it_at_a_glance(numafit: Numafit) -> None:
     ]
     assert "waiting for  32 CPUs more free (8 on server-1, 8 on server-2, 8 on server-3, 8 on server-4)" in lines
     assert lines[-1].split() == ["1", "2", "1", "0", "any", "0", "cpu"]
+
+
+def test_nodes_without_a_free_card_are_counted_and_not_listed(numafit: Numafit, tmp_path: Path) -> None:
+    objects = [*article(), holder("all", "b", 0, 1, 2, 3)]
+    lines = numafit("capacity", "--shape", "gpus=2", "--cluster", written(tmp_path, *objects)).out.splitlines()
+    assert [each.split()[0] for each in lines[-2:]] == ["a", "1"]
+    assert lines[-1] == "1 node has no free card for it."
 
 
 def test_without_anything_asked_for_nothing_bounds_it(numafit: Numafit) -> None:

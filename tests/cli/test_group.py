@@ -307,7 +307,11 @@ def test_what_is_not_known_is_named(numafit: Numafit, tmp_path: Path) -> None:
     cluster = [*article(), topology("a", (32, None), (32, None))]
     job = made("batch/v1", "Job", {"template": worker(2, 16, {"hami.io/numa-alignment": "strict"})})
     (group,) = groups(numafit, tmp_path, cluster, job)
-    assert [each["what"] for each in group["unknown"]] == ["free CPUs by NUMA node", "topology policy of some kubelets"]
+    assert [each["what"] for each in group["unknown"]] == [
+        "free CPUs by NUMA node",
+        "topology policy of some kubelets",
+        "free memory of some nodes",
+    ]
 
 
 def test_the_text_says_it_at_a_glance(numafit: Numafit) -> None:

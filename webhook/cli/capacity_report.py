@@ -1,6 +1,6 @@
 """What `numafit capacity` answers, as people and programs read it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from policy.capacity.count import NodeCount, PlaceCount
@@ -86,10 +86,21 @@ def write_text(counted: Counted, known: Known) -> None:
     if not counted.fits:
         screen.put("")
         screen.table(("WOULD HELP", ""), _help(counted))
+    _write_nodes(counted, known)
+
+
+def _write_nodes(counted: Counted, known: Known) -> None:
+    """Write the nodes that have something for the member, by NUMA node, and how many have nothing."""
+    counted_nodes = shown = counted.capacity.nodes
+    if counted.asked.member.gpus:
+        shown = tuple(node for node in counted_nodes if any(place.shares for place in node.places))
     screen.put("")
-    screen.table(
-        ("NODES", "NUMA", "FREE", "BY CARDS", "BY CPU", "BY MEMORY", "CAN RUN", "BOUND BY"), _rows(counted, known)
-    )
+    heads = ("NODES", "NUMA", "FREE", "BY CARDS", "BY CPU", "BY MEMORY", "CAN RUN", "BOUND BY")
+    if shown:
+        screen.table(heads, _rows(shown, counted, known))
+    others = sum(len(node.names) for node in counted_nodes) - sum(len(node.names) for node in shown)
+    if others:
+        screen.put(f"{others} {'node has' if others == 1 else 'nodes have'} no free card for it.")
 
 
 def _ladder(counted: Counted) -> Iterator[tuple[str, str]]:
@@ -109,8 +120,8 @@ def _help(counted: Counted) -> Iterator[tuple[str, str]]:
         yield "moving", words.moved(counted.search)
 
 
-def _rows(counted: Counted, known: Known) -> Iterator[tuple[str, ...]]:
-    for node in counted.capacity.nodes:
+def _rows(nodes: Sequence[NodeCount], counted: Counted, known: Known) -> Iterator[tuple[str, ...]]:
+    for node in nodes:
         for position, (numa, place) in enumerate(_placed(node, counted, known)):
             yield (
                 "" if position else words.listed(node.names),

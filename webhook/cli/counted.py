@@ -7,13 +7,14 @@ from typing import Final
 from policy.capacity.asked import quota_members
 from policy.capacity.constraints import Binding, bindings
 from policy.capacity.count import Capacity, measure, most
-from policy.capacity.group import Feasibility, Group
+from policy.capacity.group import Group
 from policy.capacity.ladder import Ask, ladder, largest_requests, without
 from policy.capacity.missing import Addition, additions
 from policy.capacity.moves import Mover, Search
 from policy.capacity.shapes import Limits, Locality, Member
 from policy.capacity.view import Asking, Bar, View, view
 from policy.pod import Pod
+from webhook.cli.node_amounts import node_amounts
 from webhook.cli.room import Known, unknowns
 
 _LEFT_OUT: Final = (Ask.CPU, Ask.MEMORY, Ask.GPU)
@@ -74,11 +75,13 @@ class Counted:
 def count(asked: Asked, known: Known) -> Counted:
     """Count in a cluster how many like ``asked`` can run now, and look for what would help where too few can."""
     member, asking = asked.member, [Asking(asked.member, asked.pod)]
-    seen = view(known.facts, asking, known.local)
+    whole = node_amounts(known.cluster, [member])
+    seen = view(known.facts, asking, known.local, whole=whole)
     cluster = seen.cluster
     limits = Limits(quota=quota_members(member, asked.pod.namespace, known.facts, known.config, cluster))
     capacity = measure(member, cluster, limits)
     fits = capacity.members >= member.count
+    mover = Mover(known.facts, asking, known.config, known.local, whole)
     rungs = ladder(member, cluster, limits)
     return Counted(
         asked=asked,
@@ -90,14 +93,10 @@ def count(asked: Asked, known: Known) -> Counted:
         without={ask: most(without(member, ask), cluster, limits) for ask in _LEFT_OUT if _asks(member, ask)},
         smaller={} if fits else largest_requests(member, cluster, member.count, limits),
         additions=additions(member, cluster, member.count, limits),
-        search=None if fits else _search(known, asking, Group((member,), limits=limits)),
-        unknown=unknowns(seen.unknown, member, known.local),
+        search=None if fits else mover.cheapest(Group((member,), limits=limits)),
+        unknown=unknowns(seen, member),
     )
 
 
 def _asks(member: Member, ask: Ask) -> int:
     return {Ask.CPU: member.cpus, Ask.MEMORY: member.memory, Ask.GPU: member.gpus}[ask]
-
-
-def _search(known: Known, asking: list[Asking], group: Group) -> Search:
-    return Mover(known.facts, asking, known.config, known.local, Feasibility()).cheapest(group)

@@ -17,6 +17,7 @@ from policy.capacity.view import Asking, View, view
 from policy.membership import COSCHEDULING
 from policy.pod import Pod
 from webhook.cli.gangs import Gang, Part
+from webhook.cli.node_amounts import node_amounts
 from webhook.cli.room import Known, read_member, unknowns
 
 
@@ -81,24 +82,25 @@ def judge(gang: Gang, known: Known) -> Grouped:
     if not members:
         return Grouped(gang, 0, running, Verdict.YES)
     asking = [Asking(member, pods[member.name]) for member in members]
-    seen = view(known.facts, asking, known.local)
+    whole = node_amounts(known.cluster, members)
+    seen = view(known.facts, asking, known.local, whole=whole)
     limits = Limits(
         quota=group_quota(members, gang.namespace, known.facts, known.config, seen.cluster),
         domains=_domains(gang.topologies, known),
     )
-    return _judged(gang, replace(group, limits=limits), seen, asking, known)
+    mover = Mover(known.facts, asking, known.config, known.local, whole, Feasibility(solver=cp_sat()))
+    return _judged(gang, replace(group, limits=limits), seen, mover)
 
 
-def _judged(gang: Gang, group: Group, seen: View, asking: list[Asking], known: Known) -> Grouped:
-    feasibility, cluster = Feasibility(solver=cp_sat()), seen.cluster
+def _judged(gang: Gang, group: Group, seen: View, mover: Mover) -> Grouped:
+    feasibility, cluster = mover.feasibility, seen.cluster
     verdict = feasibility.judge(group, cluster)
     failing = feasibility.failing(group, cluster)
     roles = tuple(_role(member, group, seen, failing) for member in group.members)
-    unknown = dict.fromkeys(what for member in group.members for what in unknowns(seen.unknown, member, known.local))
+    unknown = dict.fromkeys(what for member in group.members for what in unknowns(seen, member))
     answer = Grouped(gang, group.needed, group.running, verdict, roles=roles, unknown=tuple(unknown))
     if verdict is Verdict.YES:
         return answer
-    mover = Mover(known.facts, asking, known.config, known.local, feasibility)
     return replace(
         answer,
         on_empty=feasibility.judge(_without_quota(group), emptied(cluster)),

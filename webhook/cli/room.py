@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from policy.capacity.asked import UnmodelledPodError, member_of
-from policy.capacity.shapes import Locality, Member
-from policy.capacity.view import Local, LocalAmounts, Unknown
+from policy.capacity.shapes import Locality, Member, NodeRoom
+from policy.capacity.view import Local, LocalAmounts, Unknown, View
 from policy.facts import UNKNOWN_NUMA, Facts, Node
 from policy.hami.annotations import AnnotationError
 from policy.hami.request import HamiConfig, InvalidRequestError
@@ -28,11 +28,15 @@ _STATIC: Final = Settings(cpu_policy="static")
 _NOT_SAID: Final = Amounts()
 
 LOCAL_MEMORY: Final = "free memory by NUMA node"
+NODE_CPU: Final = "free CPUs of some nodes"
+NODE_MEMORY: Final = "free memory of some nodes"
 NEEDED: Final[Mapping[str, str]] = {
     Unknown.CPU: "NodeResourceTopology objects whose zones say how much cpu is available",
     Unknown.NUMA: "a device plugin that registers the NUMA node of each card",
     Unknown.TOPOLOGY_POLICY: "NodeResourceTopology objects, or a declaration in the policy file",
     Unknown.STALE: "a newer snapshot",
+    NODE_CPU: "Node objects with status.allocatable",
+    NODE_MEMORY: "Node objects with status.allocatable",
     LOCAL_MEMORY: "NodeResourceTopology objects whose zones say how much memory is available",
 }
 """What is not known -> what would tell it."""
@@ -104,10 +108,18 @@ def _shared(member: Member) -> Member:
     )
 
 
-def unknowns(found: frozenset[Unknown], member: Member, local: Local) -> tuple[str, ...]:
-    """Return what is not known and therefore refused nothing: what the view missed, and the memory beside cards."""
-    amounts = [amount for zones in local.values() for amount in zones.values()]
-    blind = (
-        member.locality.binds_memory and member.memory and any(a.memory is None for a in amounts or [LocalAmounts()])
-    )
-    return (*sorted(found), *([LOCAL_MEMORY] if blind else []))
+def unknowns(seen: View, member: Member) -> tuple[str, ...]:
+    """Return what is not known and therefore refused nothing, of what ``member`` asks for."""
+    rooms = [alike.room for alike in seen.cluster if member.name not in alike.room.barred]
+    found: list[str] = sorted(seen.unknown)
+    if member.memory and member.locality.binds_memory and any(_lacks_memory(room) for room in rooms):
+        found.append(LOCAL_MEMORY)
+    if member.cpus and Unknown.CPU not in seen.unknown and any(room.cpu is None for room in rooms):
+        found.append(NODE_CPU)
+    if member.memory and LOCAL_MEMORY not in found and any(room.memory is None for room in rooms):
+        found.append(NODE_MEMORY)
+    return tuple(found)
+
+
+def _lacks_memory(room: NodeRoom) -> bool:
+    return any(zone.memory is None for zone in room.zones)
