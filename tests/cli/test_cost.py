@@ -199,6 +199,10 @@ def test_what_the_cluster_does_not_say_is_named(numafit: Numafit, tmp_path: Path
         ("[1]", "is list; each line must be a JSON object"),
         ('{"at": "soon", "event": "sample"}', "at is 'soon'; it must be a time such as 2026-11-02T10:00:00Z"),
         (
+            '{"at": "0001-01-01T00:00:00+14:00", "event": "sample"}',
+            "at is '0001-01-01T00:00:00+14:00'; it must be a time",
+        ),
+        (
             line("reserve", 0),
             "event is 'reserve'; it must be one of created, reserved, started, failed, released, sample",
         ),

@@ -125,9 +125,13 @@ def _take(line: Mapping[str, Any], history: History, told: dict[str, dict[str, A
 
 def _at(line: Mapping[str, Any]) -> Fraction:
     at = moment(line.get("at"))
-    if at is None:
+    if at is None or not 0 <= at < _YEAR_10000:
         raise _UnreadableLineError(f"at is {shown(line.get('at'))}; it must be a time such as 2026-11-02T10:00:00Z")
     return amount(at)
+
+
+_YEAR_10000: Final = 253_402_300_800
+"""Neither clusters nor Python's calendar go on from there."""
 
 
 def _sample(line: Mapping[str, Any], at: Fraction) -> Sample:
