@@ -96,7 +96,7 @@ def view(
     rooms = [
         (node.name, builder.room(node, state.use))
         for state in facts.nodes.values()
-        if (node := state.node) is not None and (node.cards or node.problem or node.name in builder.local)
+        if (node := state.node) is not None and (node.cards or node.problem or builder.knows(node.name))
     ]
     unknown = builder.unknown
     if oldest is not None and facts.taken_at is not None and facts.taken_at < oldest:
@@ -123,6 +123,10 @@ class Rooms:
         self._named = _named_cards(asking)
         self._binds_cpu = any(each.member.locality.binds_cpu and each.member.cpus for each in asking)
         self._cards: dict[object, tuple[int, CardRoom]] = {}
+
+    def knows(self, name: str) -> bool:
+        """Tell whether anybody says what a node has left: such a node counts without any card."""
+        return name in self.local or name in self._whole
 
     def room(self, node: Node, use: Mapping[str, Use]) -> NodeRoom:
         """Return what ``node`` has left, of whose cards so much is taken by UUID."""
