@@ -34,7 +34,6 @@ OUTCOMES: Final = {
 """Each of these happens when the machine runs, or it would prove nothing."""
 
 NUMBERS = st.integers(0, 255)
-SELDOM = st.sampled_from([False, False, False, True])
 LIMITS = st.sampled_from([None, *QUOTAS])
 NODE_LISTS = st.sampled_from([["n1"], ["n2"], ["n1", "n2"], ["n2", "n1", "gone"]])
 
@@ -67,7 +66,7 @@ class Cluster(RuleBasedStateMachine):
         found = [pod for pod in self.world.books().pods.values() if condition(pod)]
         return found[number % len(found)] if found else None
 
-    def make(self, pod: ShapedPod, number: int) -> Object:
+    def make(self, pod: ShapedPod, namespace: str) -> Object:
         """A new pod's plain object; where there are many, the first one goes."""
         known = list(self.world.books().pods)
         if len(known) >= MOST_PODS:
@@ -75,21 +74,24 @@ class Cluster(RuleBasedStateMachine):
         self.made += 1
         name = f"p{self.made}"
         self.world.wanted[f"uid-{name}"] = pod[0]
-        return shapes.pod(name, NAMESPACES[number % 2], f"uid-{name}", *pod)
+        return shapes.pod(name, namespace, f"uid-{name}", *pod)
 
-    @rule(pods=st.lists(shapes.pods(), min_size=1, max_size=3), number=NUMBERS, nodes=NODE_LISTS, late=SELDOM)
+    @rule(pods=st.lists(shapes.pods(), min_size=1, max_size=4), number=NUMBERS, nodes=NODE_LISTS, late=st.booleans())
     def place(self, pods: Sequence[ShapedPod], number: int, nodes: Sequence[str], late: bool) -> None:
-        """Place new pods, known to the cluster or first seen with the call; every other is bound at once."""
+        """Place new pods, known to the cluster or first seen with the call; most are bound at once.
+
+        Those that are late are decided on the same facts, on both nodes in turn, under one quota.
+        """
         for turn, pod in enumerate(pods, start=number):
-            source = self.make(pod, turn)
+            source = self.make(pod, "team" if late else NAMESPACES[number % 2])
             if turn % 4 > 1:
                 self.world.others_write(source, anew=True)
-            self.world.place(source, nodes, late=late)
+            self.world.place(source, [("n1", "n2")[turn % 2]] if late else nodes, late=late)
             placed = self.world.books().pods[source["metadata"]["uid"]]
             if turn % 3 and placed.node:
-                self.world.bind(placed, placed.node, late=late)
+                self.world.bind(placed, placed.node, late=False)
 
-    @rule(number=NUMBERS, nodes=NODE_LISTS, late=SELDOM)
+    @rule(number=NUMBERS, nodes=NODE_LISTS, late=st.booleans())
     def place_again(self, number: int, nodes: Sequence[str], late: bool) -> None:
         pod = self.pick(number)
         if pod:
@@ -98,11 +100,11 @@ class Cluster(RuleBasedStateMachine):
     @rule(pod=shapes.pods(), number=NUMBERS)
     def others_place(self, pod: ShapedPod, number: int) -> None:
         node, style = list(self.nodes.values())[number // 2 % 2], list(STYLES)[number // 8 % len(STYLES)]
-        source = self.make(pod, number)
+        source = self.make(pod, NAMESPACES[number % 2])
         source["metadata"]["annotations"] |= shapes.held_elsewhere(pod[0], node, number // 4, style)
         self.world.others_write(source, anew=True)
 
-    @rule(number=NUMBERS, node=st.sampled_from(["", "", "", "n1", "n2"]), late=SELDOM)
+    @rule(number=NUMBERS, node=st.sampled_from(["", "", "", "n1", "n2"]), late=st.booleans())
     def bind(self, number: int, node: str, late: bool) -> None:
         pod = self.pick(number)
         if pod:
@@ -116,7 +118,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(
         asked=st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(list(ODDITIES))), min_size=1, max_size=4),
-        late=SELDOM,
+        late=st.booleans(),
     )
     def refit(self, asked: Sequence[tuple[int, int, str]], late: bool) -> None:
         for number, allowed, odd in asked:
