@@ -59,13 +59,13 @@ def amounts(value: object, where: str) -> Mapping[str, object]:
 
 
 def text(source: Mapping[str, Any], key: str, where: str) -> str:
-    """Return the text under ``key``, empty where there is none."""
+    """Return the text under ``key`` of the object at ``where``, empty where there is none."""
     value = source.get(key)
     if value is None:
         return ""
     if isinstance(value, str):
         return value
-    raise _wrong(f"{where}.{key}", "text", value)
+    raise _wrong(f"{where}.{key}" if where else key, "text", value)
 
 
 def _is_number(value: object) -> bool:

@@ -153,19 +153,26 @@ def _containers(spec: Mapping[str, Any], ended: frozenset[str]) -> tuple[Contain
 
 
 def _container(raw: Mapping[str, Any], key: str, position: int, ended: frozenset[str]) -> Container:
-    where = f"spec.{key}[{position}]"
-    resources = mapping(raw.get("resources"), f"{where}.resources")
-    security = mapping(raw.get("securityContext"), f"{where}.securityContext")
-    name = text(raw, "name", where)
+    try:
+        return _read_container(raw, key, position, ended)
+    except MalformedObjectError as error:
+        raise MalformedObjectError(f"spec.{key}[{position}].{error}") from None
+
+
+def _read_container(raw: Mapping[str, Any], key: str, position: int, ended: frozenset[str]) -> Container:
+    """Read a container; errors name what is wrong from there on."""
+    resources = mapping(raw.get("resources"), "resources")
+    security = mapping(raw.get("securityContext"), "securityContext")
+    name = text(raw, "name", "")
     early = Phase.SIDECAR if raw.get("restartPolicy") == "Always" else Phase.INIT
     phase = early if key == "initContainers" else Phase.APP
     return Container(
         name=name,
         phase=phase,
         path=f"/spec/{key}/{position}",
-        limits=amounts(resources.get("limits"), f"{where}.resources.limits"),
-        requests=amounts(resources.get("requests"), f"{where}.resources.requests"),
-        env=mappings(raw.get("env"), f"{where}.env"),
+        limits=amounts(resources.get("limits"), "resources.limits"),
+        requests=amounts(resources.get("requests"), "resources.requests"),
+        env=mappings(raw.get("env"), "env"),
         privileged=security.get("privileged") is True,
         ended=phase is Phase.INIT and name in ended,
     )

@@ -6,7 +6,7 @@ from policy import keys
 from policy.admission.case import SIBLING_MAKERS, Case, GpuContainer
 from policy.admission.finding import Mild
 from policy.admission.spelling import quoted
-from policy.pod import Container, Phase, Pod
+from policy.pod import Container, Phase
 from policy.quantity import parse, whole
 
 _MIG_RESOURCE: Final = "nvidia.com/mig-"
@@ -22,15 +22,10 @@ def alignment_on_mig(case: Case) -> str | None:
     if case.is_mig:
         message = f"{keys.NUMA_ALIGNMENT} has no effect on a MIG pod: MIG devices are not aligned; remove it."
         return message if case.mode == "strict" else Mild(message)
-    resource = _mig_resource(case.pod)
+    resource = min((name for name in case.resources if name.startswith(_MIG_RESOURCE)), default=None)
     if resource is None:
         return None
     return Mild(f"{keys.NUMA_ALIGNMENT} has no effect on {quoted(resource)}, a MIG device; remove it.")
-
-
-def _mig_resource(pod: Pod) -> str | None:
-    named = {name for container in pod.containers for name in (*container.limits, *container.requests)}
-    return min([name for name in named if name.startswith(_MIG_RESOURCE)], default=None)
 
 
 def strict_not_enforced(case: Case) -> str | None:

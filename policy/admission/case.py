@@ -1,6 +1,6 @@
 """A pod with everything that the rules ask of it, read once (docs/admission.md, "Words")."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Final, NamedTuple
@@ -67,7 +67,7 @@ class Ask(NamedTuple):
     value: object
 
 
-def _asks(container: Container, resources: tuple[str, ...]) -> Iterator[Ask]:
+def _asks(container: Container, resources: Collection[str]) -> Iterator[Ask]:
     """What ``container`` names of ``resources``: its limits, and its requests where they differ."""
     for resource in resources:
         limit, request = container.limits.get(resource), container.requests.get(resource)
@@ -131,6 +131,7 @@ class Case:
     """One pod to be judged, and what it is judged by. Made by `open_case`.
 
     Attributes:
+        resources: the names of all resources in it, GPU resources or not.
         asks: every quantity of a GPU resource in it, container by container.
         gpus: its GPU containers in the order of the annotation values.
         facts: the cluster, None where it is not known or too old to judge by.
@@ -140,6 +141,7 @@ class Case:
         most: the largest need of the containers, init containers included.
         at_once: how many cards the pod takes at once at least, whole cards not being shared.
         alignment: the alignment key's value, trimmed and lower-cased; empty if there is none.
+        mode: the same where it is valid, else empty.
         binds: whether numa-bind is asked for.
         pin_items: the items of use-gpuuuid.
         pins: the distinct ones in the order written.
@@ -150,6 +152,7 @@ class Case:
 
     pod: Pod
     operator: Operator
+    resources: frozenset[str]
     asks: tuple[Ask, ...]
     gpus: tuple[GpuContainer, ...]
     facts: Facts | None
@@ -159,17 +162,13 @@ class Case:
     most: int
     at_once: int
     alignment: str
+    mode: str
     binds: bool
     pin_items: tuple[str, ...]
     pins: tuple[str, ...]
     exclusion_items: tuple[str, ...]
     left: tuple[str, ...]
     is_mig: bool
-
-    @property
-    def mode(self) -> str:
-        """A valid alignment mode, empty if the pod has none."""
-        return self.alignment if self.alignment in MODES else ""
 
     @property
     def refits(self) -> bool:
@@ -193,7 +192,9 @@ def open_case(
     """Read ``pod`` for judging."""
     annotations = pod.annotations
     hami = operator.hami
-    asks = tuple(ask for container in pod.containers for ask in _asks(container, hami.resources))
+    resources = frozenset().union(*(c.limits for c in pod.containers), *(c.requests for c in pod.containers))
+    named = [resource for resource in hami.resources if resource in resources]
+    asks = tuple(ask for container in pod.containers for ask in _asks(container, named))
     asking = {ask.container.path for ask in asks}
     found = [gpu_container(container, hami) for container in pod.containers if container.path in asking]
     gpus = tuple(gpu for gpu in found if gpu is not None)
@@ -201,9 +202,11 @@ def open_case(
     exclusion_items = items(annotations.get(keys.NOUSE_UUID, ""))
     pins = tuple(dict.fromkeys(pin_items))
     most = max((gpu.need for gpu in gpus), default=0)
+    alignment = trim(annotations.get(keys.NUMA_ALIGNMENT, "")).lower()
     return Case(
         pod=pod,
         operator=operator,
+        resources=resources,
         asks=asks,
         gpus=gpus,
         facts=facts,
@@ -212,7 +215,8 @@ def open_case(
         changed=changed,
         most=most,
         at_once=max(most, _taken_at_once(gpus)),
-        alignment=trim(annotations.get(keys.NUMA_ALIGNMENT, "")).lower(),
+        alignment=alignment,
+        mode=alignment if alignment in MODES else "",
         binds=go_bool(annotations.get(keys.NUMA_BIND, "")) is True,
         pin_items=pin_items,
         pins=pins,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from policy import keys
 from policy.admission.case import Case, GpuContainer, amount
 from policy.admission.levels import Levels
-from policy.hami.mutation import MutationError, mutate, overwrites_env
+from policy.hami.mutation import MutationError, adds_to_all, mutate, overwrites_env
 from policy.hami.request import HamiConfig
 from policy.pod import Container, Pod
 
@@ -47,8 +47,11 @@ def fill_in(source: Mapping[str, Any], case: Case, levels: Levels, mode: str) ->
     if is_handed_over(case.pod, case.operator.hami):
         _scheduling(draft, case)
         gpus = {gpu.container.path: gpu for gpu in case.gpus}
+        asking = {ask.container.path for ask in case.asks}
+        to_all = adds_to_all(case.pod.annotations, case.operator.hami)
         for container in case.pod.containers:
-            _container(draft, case, container, gpus.get(container.path))
+            if to_all or container.path in asking:
+                _container(draft, case, container, gpus.get(container.path))
         if mode:
             draft.annotate(keys.NUMA_ALIGNMENT, mode)
             draft.names.append(keys.NUMA_ALIGNMENT)

@@ -131,12 +131,14 @@ def _ask_facts(case: Case, levels: Levels) -> list[Finding]:
     return findings
 
 
-def _ask(case: Case, rules: Asked) -> Iterator[Finding]:
-    for rule, level in rules:
-        message = rule.check(case)
-        if message is not None:
-            finding = Finding(rule.code, level, message)
-            yield _capped(finding) if type(message) is Mild else finding
+def _ask(case: Case, asked_rules: Asked) -> Iterator[Finding]:
+    annotations = case.pod.annotations
+    for key, alike in asked_rules:
+        for rule, level in alike if not key or key in annotations else ():
+            message = rule.check(case)
+            if message is not None:
+                finding = Finding(rule.code, level, message)
+                yield _capped(finding) if type(message) is Mild else finding
 
 
 def _capped(finding: Finding) -> Finding:

@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from policy.admission.finding import Level, Rule
-from policy.admission.table import ANY_POD, BY_CODE, PARTLY_UNKNOWN, ROOM, RULES, WITH_FACTS, WITHOUT_FACTS
+from policy.admission.table import ANY_POD, BY_CODE, PARTLY_UNKNOWN, ROOM, RULES, WITH_FACTS, WITHOUT_FACTS, subject
 
-Asked = tuple[tuple[Rule, Level], ...]
-"""Rules to be asked, each with what follows from it."""
+Asked = tuple[tuple[str, tuple[tuple[Rule, Level], ...]], ...]
+"""Rules to be asked, each with what follows from it, by the annotation that they are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,9 @@ def resolve(
 
 
 def asked(rules: Iterable[Rule], by_code: Mapping[str, Level]) -> Asked:
-    """The rules among ``rules`` that are not off."""
-    return tuple((rule, by_code[rule.code]) for rule in rules if by_code[rule.code] is not Level.OFF)
+    """The rules among ``rules`` that are not off, in their order."""
+    wanted = ((rule, by_code[rule.code]) for rule in rules if by_code[rule.code] is not Level.OFF)
+    return tuple((key, tuple(alike)) for key, alike in groupby(wanted, lambda each: subject(each[0].code)))
 
 
 def unknown_codes(codes: Mapping[str, Level]) -> tuple[str, ...]:

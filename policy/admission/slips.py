@@ -53,13 +53,17 @@ def _is_one_edit(text: str, other: str) -> bool:
 def near_miss_resource(case: Case) -> str | None:
     """A container names a resource that reads like one of HAMi's and is none, so no node offers it."""
     known = case.operator.hami.resources
-    for container in case.pod.containers:
-        for resource in (*container.limits, *container.requests):
-            meant = "" if resource in known else nearest_resource(resource, known)
-            if meant:
-                name = quoted(container.name)
-                return f"container {name} asks for {quoted(resource)}, which HAMi does not know; did you mean {meant}?"
-    return None
+    meant = {name: nearest_resource(name, known) for name in case.resources.difference(known)}
+    if not any(meant.values()):
+        return None
+    container, resource = next(
+        (container, resource)
+        for container in case.pod.containers
+        for resource in (*container.limits, *container.requests)
+        if meant.get(resource)
+    )
+    said = f"container {quoted(container.name)} asks for {quoted(resource)}, which HAMi does not know"
+    return f"{said}; did you mean {meant[resource]}?"
 
 
 @lru_cache(maxsize=1024)

@@ -280,6 +280,24 @@ ON_OWNERS: Final = (
 RULES: Final = (*ANY_POD, *ON_UPDATE, *WITHOUT_FACTS, *ROOM, PARTLY_UNKNOWN, *WITH_FACTS, *ON_OWNERS)
 BY_CODE: Final = {rule.code: rule for rule in RULES}
 
+_SUBJECTS: Final = {
+    "alignment": keys.NUMA_ALIGNMENT,
+    "strict": keys.NUMA_ALIGNMENT,
+    "bind": keys.NUMA_BIND,
+    "pin": keys.USE_UUID,
+    "pinned": keys.USE_UUID,
+    "exclusion": keys.NOUSE_UUID,
+}
+
+
+def subject(code: str) -> str:
+    """Return the annotation that a rule is about, as its code's first word says; empty if it is about none.
+
+    The rule never holds on a pod without it, so it need not be asked there.
+    """
+    return _SUBJECTS.get(code.partition("-")[0], "")
+
+
 FORMAT_RULES: Final = {
     keys.NUMA_ALIGNMENT: SPELLING[:1],
     keys.NUMA_BIND: SPELLING[1:2],

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from policy import quantity
 from policy.hami.annotations import go_bool
@@ -10,6 +11,9 @@ from policy.hami.errors import shown
 from policy.hami.request import WHOLE_CARD, HamiConfig, given
 from policy.keys import OVERWRITE_ENV, OVERWRITE_ENV_CONTAINERS
 from policy.pod import Container
+
+_UNSAID: Final = frozenset({"", "default"})
+"""Words for HAMi's own policy of limiting cores, which no variable has to say."""
 
 
 class MutationError(ValueError):
@@ -56,6 +60,12 @@ def mutate(container: Container, config: HamiConfig, overwrite_env: bool) -> Mut
         has_resource = True
     env = _environment(container, config, close=overwrite_env and not has_resource)
     return Mutation(has_resource, limits, env)
+
+
+def adds_to_all(annotations: Mapping[str, str], config: HamiConfig) -> bool:
+    """Tell whether HAMi may add something to containers that name none of its resources."""
+    closes = config.overwrite_env or OVERWRITE_ENV in annotations or OVERWRITE_ENV_CONTAINERS in annotations
+    return closes or config.core_policy not in _UNSAID
 
 
 def overwrites_env(annotations: Mapping[str, str], container: str, config: HamiConfig) -> bool:
@@ -107,7 +117,7 @@ def _environment(container: Container, config: HamiConfig, *, close: bool) -> tu
     wanted: list[tuple[str, str]] = []
     if config.priority in container.limits:
         wanted.append(("CUDA_TASK_PRIORITY", _priority(container, config.priority)))
-    if config.core_policy not in {"", "default"}:
+    if config.core_policy not in _UNSAID:
         wanted.append(("GPU_CORE_UTILIZATION_POLICY", config.core_policy))
     if close:
         wanted.append(("NVIDIA_VISIBLE_DEVICES", "none"))
