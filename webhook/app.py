@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 from webhook import logs
 from webhook.answer import Answer
 from webhook.deadlines import BoundedSocket
-from webhook.inflight import Allowance, BodyError, NoRoomError, TooLargeError, read_body
+from webhook.inflight import Allowance, BodyError, NoRoomError, TooLargeError, counted, read_body
 from webhook.metrics import OTHER, Metrics
 from webhook.settings import Settings
 
@@ -115,7 +115,7 @@ class Door:
             finally:
                 self._in_flight.give()
         finally:
-            self._held.give(len(body))
+            self._held.give(counted(len(body)))
 
     def _shed(self) -> Answer:
         self._metrics.shed(self._path)

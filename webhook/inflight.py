@@ -8,6 +8,10 @@ PIECE_BYTES = 128 << 10
 """A body is read in pieces of this size, so that what a client only announced costs nothing."""
 
 
+FREE_BYTES = 256 << 10
+"""The beginning of every body counts for nothing, so that a few huge ones never keep out the usual ones."""
+
+
 class Allowance:
     """An amount that may be in use at once. Taking more fails at once; nobody waits."""
 
@@ -49,22 +53,29 @@ class UnreadableError(BodyError):
 def read_body(environ: dict[str, Any], limit: int, held: Allowance) -> bytes:
     """The whole body of a WSGI request, at most `limit` bytes.
 
-    Its bytes are taken from `held`; the caller gives them back when the request is answered. Raises BodyError, and
-    nothing is held then.
+    Its bytes beyond FREE_BYTES are taken from `held`; the caller gives `counted` of them back when the request is
+    answered. Raises BodyError, and nothing is held then.
     """
     length = environ.get("CONTENT_LENGTH")
     announced = int(length) if length else None
     if announced is not None and announced > limit:
         raise TooLargeError
     taken: list[bytes] = []
+    read = 0
     try:
         for piece in _pieces(environ["wsgi.input"], limit + 1 if announced is None else announced):
-            _take(held, piece)
+            _take(held, read, len(piece))
             taken.append(piece)
+            read += len(piece)
         return _whole(taken, limit, announced)
     except BodyError:
-        held.give(sum(map(len, taken)))
+        held.give(counted(read))
         raise
+
+
+def counted(length: int) -> int:
+    """How many bytes of a body of ``length`` count against what all of them may hold."""
+    return max(0, length - FREE_BYTES)
 
 
 def _pieces(stream: Any, most: int) -> Iterator[bytes]:
@@ -79,8 +90,8 @@ def _pieces(stream: Any, most: int) -> Iterator[bytes]:
         raise UnreadableError(f"after {most - left} bytes: {reason}") from failure
 
 
-def _take(held: Allowance, piece: bytes) -> None:
-    if not held.take(len(piece)):
+def _take(held: Allowance, read: int, more: int) -> None:
+    if not held.take(counted(read + more) - counted(read)):
         raise NoRoomError
 
 

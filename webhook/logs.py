@@ -74,7 +74,8 @@ class TextLines(logging.Formatter):
         fields = getattr(record, "fields", {})
         pairs = "".join(f" {name}={_plain(value)}" for name, value in fields.items())
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return f"{_instant(record)} {record.levelname.lower()} {record.getMessage()}{pairs}{trace}"
+        message = record.getMessage().replace("\r", "\\r").replace("\n", "\\n")
+        return f"{_instant(record)} {record.levelname.lower()} {message}{pairs}{trace}"
 
 
 class JsonLines(logging.Formatter):

@@ -81,6 +81,8 @@ class _Review(msgspec.Struct, Generic[_Object]):
 
 _OF_PODS: Final = msgspec.json.Decoder(_Review[PodShape])
 """Skips what is read of no pod, which is most of one."""
+_LONG: Final = 512 << 10
+_OF_RAW: Final = msgspec.json.Decoder(_Review[msgspec.Raw])
 _OF_ANYTHING: Final = msgspec.json.Decoder(_Review[Any])
 _ENCODE: Final = msgspec.json.Encoder().encode
 
@@ -105,11 +107,14 @@ def decode(body: bytes) -> Request[Any]:
 
 
 def _decode(body: bytes) -> _Review[Any]:
-    """An object of another shape than a pod's is decoded whole: it may be none, or `read_pod` says what is wrong."""
+    """An object of another shape than a pod's is decoded whole: it may be none, or `read_pod` says what is wrong.
+
+    Not where it is long: what is no pod could take a hundred times its length in memory.
+    """
     try:
         return _OF_PODS.decode(body)
     except msgspec.ValidationError:
-        return _OF_ANYTHING.decode(body)
+        return (_OF_ANYTHING if len(body) <= _LONG else _OF_RAW).decode(body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.config import Config
+from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 from prometheus_client import disable_created_metrics
 
@@ -185,6 +186,18 @@ class DrainingArbiter(Arbiter):  # type: ignore[misc]  # gunicorn has no annotat
     """gunicorn's master, with one way to stop for SIGTERM and SIGINT."""
 
     _stopping = False
+    _has_spawned = False
+
+    def manage_workers(self) -> None:
+        """Keep the one worker. When it dies, so does the server.
+
+        What it committed since its files were read died with it: another worker would give the same shares away again.
+        """
+        if self._has_spawned and not self.WORKERS and not self._stopping:
+            _log.critical("the worker died, and with it what it had reserved; start the server anew")
+            raise HaltServer("the worker died", START_FAILED)
+        self._has_spawned = True
+        super().manage_workers()
 
     def signal(self, sig: int, frame: object) -> None:
         """Queue a signal, as gunicorn does. Once the stop has begun nobody reads the queue, so pass it on."""

@@ -61,9 +61,10 @@ def build(settings: Settings, metrics: Metrics) -> Service:
         _log.warning("%s", problem)
     caller, caller_check = _caller(settings)
     _Watch(levels, cluster, context, metrics).start()
-    checks: dict[str, Check] = {"certificate": lambda: _expired(context), "refit-caller": caller_check}
+    checks: dict[str, Check] = {"certificate": lambda: _expired(context)}
     notes: dict[str, Check] = {
         "settings": lambda: "\n".join(_left_out(settings)),
+        "refit-caller": lambda: caller_check() or "",
         "levels": lambda: "\n".join(levels.notes()),
         "cluster": lambda: "\n".join(cluster.problems()),
         "certificate": lambda: context.problem,

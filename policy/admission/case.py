@@ -99,9 +99,9 @@ def gpu_container(container: Container, config: HamiConfig) -> GpuContainer | No
     percent = amount(container, config.percent)
     cores = amount(container, config.cores)
     if count is None:
-        if memory is None and percent is None and cores is None:
+        if not config.default_count or (memory is None and percent is None and cores is None):
             return None
-        need = config.default_count or 1
+        need = config.default_count
     else:
         need = _cards(count)
         if need <= 0:
@@ -200,7 +200,7 @@ def open_case(
     gpus = tuple(gpu for gpu in found if gpu is not None)
     pin_items = items(annotations.get(keys.USE_UUID, ""))
     exclusion_items = items(annotations.get(keys.NOUSE_UUID, ""))
-    pins = tuple(dict.fromkeys(pin_items))
+    pins, excluded = tuple(dict.fromkeys(pin_items)), frozenset(exclusion_items)
     most = max((gpu.need for gpu in gpus), default=0)
     alignment = trim(annotations.get(keys.NUMA_ALIGNMENT, "")).lower()
     return Case(
@@ -221,7 +221,7 @@ def open_case(
         pin_items=pin_items,
         pins=pins,
         exclusion_items=exclusion_items,
-        left=tuple(pin for pin in pins if pin not in exclusion_items),
+        left=tuple(pin for pin in pins if pin not in excluded),
         is_mig=trim(annotations.get(keys.VGPU_MODE, "")).lower() == "mig",
     )
 

@@ -56,7 +56,8 @@ def pin_also_excluded(case: Case) -> str | None:
     """A GPU is pinned and excluded, so it is not used; enough others are left."""
     if len(case.left) == len(case.pins) or _lacks_left_pins(case):
         return None
-    both = next(pin for pin in case.pins if pin not in case.left)
+    left = frozenset(case.left)
+    both = next(pin for pin in case.pins if pin not in left)
     return f"{quoted(both)} is in {keys.NOUSE_UUID} too and not used; drop one."
 
 

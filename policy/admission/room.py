@@ -11,6 +11,8 @@ from policy.pod import Pod
 from policy.scheduling import allows
 
 _COMPARED: Final = 64
+_MOST_COMPARISONS: Final = 200_000
+"""Of a pod's affinity with nodes: what asks for more is as good as unknown, so that no pod holds up the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ def survey(inventory: Inventory, pod: Pod, pins: Collection[str], excluded: Coll
         excluded: the cards that it excludes.
         most: how many candidates a reachable node has at least.
     """
+    if _requirements(pod) * len(inventory.nodes) > _MOST_COMPARISONS:
+        return Room(has_unread_nodes=True, knows_every_card=False, card_nodes=inventory.card_nodes)
     holders = tuple(Spot.of(node, _candidates(node, pins, excluded)) for node in _holding(inventory, pins, excluded))
     eligible = tuple(spot for spot in holders if allows(pod, spot.node))
     if not pins:
@@ -101,6 +105,18 @@ def survey(inventory: Inventory, pod: Pod, pins: Collection[str], excluded: Coll
         knows_every_card=not unread,
         card_nodes=inventory.card_nodes,
     )
+
+
+def _requirements(pod: Pod) -> int:
+    """How many comparisons the pod's node affinity asks for on each node, at most."""
+    terms = pod.affinity.get("nodeSelectorTerms")
+    if not isinstance(terms, list):
+        return 0
+    return len(terms) + sum(len(found) for term in terms if isinstance(term, dict) for found in _lists(term))
+
+
+def _lists(term: Mapping[str, object]) -> Iterator[list[object]]:
+    return (found for found in (term.get("matchExpressions"), term.get("matchFields")) if isinstance(found, list))
 
 
 def _holding(inventory: Inventory, pins: Collection[str], excluded: Collection[str]) -> list[Node]:

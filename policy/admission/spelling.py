@@ -1,6 +1,7 @@
 """Rules about the spelling of the four keys' values (docs/admission.md, "The combination table")."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
@@ -81,7 +82,8 @@ def pin_duplicate(case: Case) -> str | None:
     seen = case.pin_items
     if len(seen) == len(case.pins):
         return None
-    twice = next(item for item in seen if seen.count(item) > 1)
+    times = Counter(seen)
+    twice = next(item for item in seen if times[item] > 1)
     return f"{keys.USE_UUID} names {quoted(twice)} more than once; name it once."
 
 

@@ -76,7 +76,8 @@ def test_another_token_counts_from_the_moment_it_is_there_and_none_lets_nobody_i
         for sent in ("another", TOKEN, " another", "\xa0"):
             _, answer = client.post("/refit", refit("p", "n", [1]), {"Authorization": f"Bearer {sent}"})
             assert b"caller-token-invalid" in answer
-        assert "refit-caller" in server.ops("/readyz")[1]
+        assert "[!] refit-caller: " in server.ops("/readyz?verbose")[1]
+        assert server.ops("/readyz") == (200, "ready\n")
         replace(token, TOKEN)
         assert client.say("/refit", refit("p", "n", [1]))["succeeded"] is True
 

@@ -55,6 +55,15 @@ def test_a_port_that_is_taken_ends_the_start_with_3_and_one_sentence(
     assert [line.partition(" ")[2] for line in server.log] == [sentence]
 
 
+def test_a_worker_that_dies_takes_the_server_with_it(start: Callable[..., Server]) -> None:
+    server = start().wait_until_up()
+    arbiter = server.process.pid
+    children = Path(f"/proc/{arbiter}/task/{arbiter}/children").read_text(encoding="ascii").split()
+    os.kill(int(children[0]), signal.SIGKILL)
+    assert server.end() == 3
+    assert server.log[-1].endswith(" critical the worker died, and with it what it had reserved; start the server anew")
+
+
 class Pool:
     """Clients as the API server has them: pooled connections, opened anew only when told to close."""
 

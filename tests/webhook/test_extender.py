@@ -190,7 +190,7 @@ def test_the_pods_owner_is_told_where_it_went_or_why_nowhere(stage: Stage) -> No
             b'{"pod":' + b"[" * 100_000,
             "the pod cannot be placed: maximum recursion depth exceeded while deserializing an object",
         ),
-        (b'{"pod":[],"nodenames":[]}', "the pod cannot be placed: pod must be an object, not of type list"),
+        (b'{"pod":[],"nodenames":[]}', "the pod cannot be placed: pod must be an object, not a list"),
         (b'{"pod":{},"nodenames":[1]}', "the pod cannot be placed: Expected `str`, got `int` - at `$.nodenames[0]`"),
         (
             b'{"pod":{"metadata":{"namespace":"a","name":"b","uid":"c"}},"nodes":{"items":[{"metadata":{"name":1}}]}}',

@@ -40,7 +40,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each flag
     cluster: Annotated[list[Path], typer.Option(metavar="FILE", help="the cluster")],
     file: Annotated[str, typer.Option("--file", "-f", metavar="POD", help="a manifest; - for stdin")] = "",
     shape: Annotated[str, typer.Option(help="what to ask for, instead of a manifest")] = "",
-    count_: Annotated[int, typer.Option("--count", min=1, help="how many are needed")] = 1,
+    count_: Annotated[int, typer.Option("--count", min=1, max=100_000, help="how many are needed")] = 1,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="of what names none; its quota counts")
     ] = "default",

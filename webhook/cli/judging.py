@@ -12,6 +12,7 @@ from policy.admission.judge import judge_creation
 from policy.admission.levels import Levels
 from policy.facts import Facts
 from policy.hami.errors import shown
+from policy.keys import USER_KEYS
 from policy.pod import Container, MalformedObjectError, Pod, read_pod
 from webhook.cli.controllers import as_made
 from webhook.cli.manifests import Cause, Document, Note
@@ -138,8 +139,8 @@ def _named_steps(error: str) -> Steps:
 
 
 def _placeholder(pod: Pod) -> str:
-    """Name the first annotation or amount whose value nobody knows yet, empty if all are known."""
-    named: list[tuple[str, object]] = list(pod.annotations.items())
+    """Name the first annotation that rules read, or amount, whose value nobody knows yet; empty if all are known."""
+    named: list[tuple[str, object]] = [item for item in pod.annotations.items() if item[0] in USER_KEYS]
     named += [item for each in pod.containers for part in (each.limits, each.requests) for item in part.items()]
     for name, value in named:
         if isinstance(value, str) and any(mark in value for mark in PLACEHOLDERS):

@@ -1,6 +1,7 @@
 """`numafit snapshot`: a cluster as one file that every command reads."""
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,6 +85,8 @@ def _write(content: bytes, output: Path | None) -> None:
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.fchmod(descriptor, 0o600)  # the file may have been there before
             file.write(content)
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}; name a file in a directory of yours") from None

@@ -41,6 +41,8 @@ def test_a_misspelt_resource_warns_also_where_nothing_else_asks_for_a_gpu(limits
     source = {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}
     verdict = judge_creation(read_pod(source), source, Operator(), resolve({}, static_cluster=False), None, fresh=True)
     assert [finding.text for finding in verdict.warnings] == [
-        'near-miss-resource: container "main" asks for "nvidia.com/gpu-mem", which HAMi does not know; '
-        "did you mean nvidia.com/gpumem?"
+        (
+            'near-miss-resource: container "main" asks for "nvidia.com/gpu-mem", which HAMi does not know; '
+            "did you mean nvidia.com/gpumem?"
+        )
     ]

@@ -87,7 +87,7 @@ def test_other_resource_names_take_the_place_of_the_usual_ones() -> None:
 
 def test_the_configured_number_of_cards_is_needed_where_only_amounts_are_named() -> None:
     assert read(limits(memory=1), HamiConfig(default_count=2)).need == 2
-    assert read(limits(memory=1), HamiConfig(default_count=0)).need == 1
+    assert read(limits(memory=1), HamiConfig(default_count=0)) is None
 
 
 @pytest.mark.parametrize(
