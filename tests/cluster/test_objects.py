@@ -90,6 +90,15 @@ def test_a_hostile_register_value_makes_one_node_unreadable_and_no_other(value: 
     assert reading.problems == (f"Node bad: {bad.problem}",)
 
 
+def test_a_card_that_two_nodes_register_is_reported() -> None:
+    first, second = node("gpu-1"), node("gpu-2")
+    second["metadata"]["annotations"][keys.REGISTER] = first["metadata"]["annotations"][keys.REGISTER]
+    assert read(first, second).problems == tuple(
+        f"Node gpu-2: card GPU-gpu-1-{index} is registered by node gpu-1 too; delete the one that is gone"
+        for index in (0, 1)
+    )
+
+
 def test_unreadable_pair_scores_leave_the_cards_alone() -> None:
     reading = read(node(annotations={keys.PAIR_SCORES: "[["}))
     found = reading.facts.nodes["gpu-1"].node

@@ -1,6 +1,6 @@
 """Plain Kubernetes objects become facts. What one object gets wrong is reported and never hides the others."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -71,6 +71,7 @@ def read_objects(
     problems = [f"{title(source)}: has no kind" for source in kinds.get("", ()) if not source.get("kind")]
     kubelets = _kubelets(kinds, config, declared, problems)
     nodes = _each(kinds.get("Node", ()), lambda source: read_node(source, kubelets, problems), problems)
+    problems.extend(_doubled(nodes))
     pods = _by_uid(_each(kinds.get("Pod", ()), read_pod, problems), problems)
     namespaces = _each(kinds.get("Namespace", ()), _named_labels, problems)
     facts = gather(
@@ -81,6 +82,16 @@ def read_objects(
         taken_at,
     )
     return Reading(facts, pods, tuple(problems))
+
+
+def _doubled(nodes: Iterable[Node]) -> Iterator[str]:
+    """Say which cards several nodes register, as after a server came back under another name: each counts its own pods."""
+    held: dict[str, str] = {}
+    for node in nodes:
+        for card in node.cards:
+            first = held.setdefault(card.uuid, node.name)
+            if first != node.name:
+                yield f"Node {node.name}: card {card.uuid} is registered by node {first} too; delete the one that is gone"
 
 
 def read_node(source: Mapping[str, Any], kubelets: KubeletSources, problems: list[str]) -> Node:
