@@ -85,13 +85,14 @@ def read_objects(
 
 
 def _doubled(nodes: Iterable[Node]) -> Iterator[str]:
-    """Say which cards several nodes register, as after a server came back under another name: each counts its own pods."""
+    """Say which cards several nodes register, as after a server came back under another name."""
     held: dict[str, str] = {}
     for node in nodes:
         for card in node.cards:
             first = held.setdefault(card.uuid, node.name)
             if first != node.name:
-                yield f"Node {node.name}: card {card.uuid} is registered by node {first} too; delete the one that is gone"
+                text = f"card {card.uuid} is registered by node {first} too; delete the one that is gone"
+                yield f"Node {node.name}: {text}"
 
 
 def read_node(source: Mapping[str, Any], kubelets: KubeletSources, problems: list[str]) -> Node:
