@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from policy.capacity.changes import Change, smallest_changes
 from policy.capacity.constraints import Binding, bindings
@@ -19,6 +20,15 @@ from policy.pod import Pod
 from webhook.cli.gangs import Gang, Part
 from webhook.cli.node_amounts import node_amounts
 from webhook.cli.room import Known, read_member, unknowns
+
+_QUICK: Final = 400
+"""Partial placements that are looked at for each question after the verdict: there are dozens of them."""
+
+_QUICK_SECONDS: Final = 0.2
+_MOVES: Final = 20
+"""Moves that are tried where members are unlike and each costs a search."""
+
+_MANY_MOVES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +98,20 @@ def judge(gang: Gang, known: Known) -> Grouped:
         quota=group_quota(members, gang.namespace, known.facts, known.config, seen.cluster),
         domains=_domains(gang.topologies, known),
     )
-    mover = Mover(known.facts, asking, known.config, known.local, whole, Feasibility(solver=cp_sat()))
+    quick = Feasibility(work=_QUICK, solver=cp_sat(_QUICK_SECONDS))
+    tries = _MOVES if len(members) > 1 else _MANY_MOVES
+    mover = Mover(known.facts, asking, known.config, known.local, whole, quick, tries)
     return _judged(gang, replace(group, limits=limits), seen, mover)
 
 
 def _judged(gang: Gang, group: Group, seen: View, mover: Mover) -> Grouped:
     feasibility, cluster = mover.feasibility, seen.cluster
-    verdict = feasibility.judge(group, cluster)
+    verdict = Feasibility(solver=cp_sat()).judge(group, cluster)
     failing = feasibility.failing(group, cluster)
     roles = tuple(_role(member, group, seen, failing) for member in group.members)
     unknown = dict.fromkeys(what for member in group.members for what in unknowns(seen, member))
     answer = Grouped(gang, group.needed, group.running, verdict, roles=roles, unknown=tuple(unknown))
-    if verdict is Verdict.YES:
+    if verdict is not Verdict.NO:
         return answer
     return replace(
         answer,
