@@ -21,6 +21,9 @@ from webhook.cli.gangs import Gang, Part
 from webhook.cli.node_amounts import node_amounts
 from webhook.cli.room import Known, read_member, unknowns
 
+_THOROUGH: Final = 8_000
+"""Partial placements that are looked at for the verdict: some seconds for a hundred unlike members."""
+
 _QUICK: Final = 400
 """Partial placements that are looked at for each question after the verdict: there are dozens of them."""
 
@@ -106,7 +109,7 @@ def judge(gang: Gang, known: Known) -> Grouped:
 
 def _judged(gang: Gang, group: Group, seen: View, mover: Mover) -> Grouped:
     feasibility, cluster = mover.feasibility, seen.cluster
-    verdict = Feasibility(solver=cp_sat()).judge(group, cluster)
+    verdict = Feasibility(_THOROUGH, cp_sat()).judge(group, cluster)
     failing = feasibility.failing(group, cluster)
     roles = tuple(_role(member, group, seen, failing) for member in group.members)
     unknown = dict.fromkeys(what for member in group.members for what in unknowns(seen, member))
