@@ -22,7 +22,7 @@ from tests.properties.shapes import NAMESPACES, QUOTAS, STYLES, Wanted
 from tests.properties.world import World
 
 STEPS_OF_A_RUN: Final = 60
-RUNS: Final = 5 * settings().max_examples // 4
+RUNS: Final = 9 * settings().max_examples // 8
 LEAST_STEPS: Final = 50 * settings().max_examples
 """5,000 in the default profile, 100,000 in `long`."""
 
