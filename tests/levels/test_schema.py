@@ -9,10 +9,10 @@ from jsonschema import Draft202012Validator
 
 from policy.admission.table import BY_CODE
 from tests.levels.texts import BAD, GOOD, HEAD, Bad
-from webhook.yaml_text import parse
 from webhook.levels.document import Document
 from webhook.levels.reading import read
 from webhook.levels.schema import DIALECT, printed, schema
+from webhook.yaml_text import parse
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = (DOCS / "levels.md").read_text()
