@@ -22,16 +22,15 @@ from webhook.cli.node_amounts import node_amounts
 from webhook.cli.room import Known, read_member, unknowns
 
 _THOROUGH: Final = 8_000
-"""Partial placements that are looked at for the verdict: some seconds for a hundred unlike members."""
+"""Partial placements that are looked at for the verdict where no solver is asked after them."""
 
 _QUICK: Final = 400
 """Partial placements that are looked at for each question after the verdict: there are dozens of them."""
 
-_QUICK_SECONDS: Final = 0.2
-_MOVES: Final = 20
+_MOVES: Final = 5
 """Moves that are tried where members are unlike and each costs a search."""
 
-_MANY_MOVES: Final = 200
+_MANY_MOVES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +100,16 @@ def judge(gang: Gang, known: Known) -> Grouped:
         quota=group_quota(members, gang.namespace, known.facts, known.config, seen.cluster),
         domains=_domains(gang.topologies, known),
     )
-    quick = Feasibility(work=_QUICK, solver=cp_sat(_QUICK_SECONDS))
     tries = _MOVES if len(members) > 1 else _MANY_MOVES
-    mover = Mover(known.facts, asking, known.config, known.local, whole, quick, tries)
+    mover = Mover(known.facts, asking, known.config, known.local, whole, Feasibility(_QUICK), tries)
     return _judged(gang, replace(group, limits=limits), seen, mover)
 
 
 def _judged(gang: Gang, group: Group, seen: View, mover: Mover) -> Grouped:
     feasibility, cluster = mover.feasibility, seen.cluster
-    verdict = Feasibility(_THOROUGH, cp_sat()).judge(group, cluster)
-    failing = feasibility.failing(group, cluster)
+    solver = cp_sat()
+    verdict = Feasibility(_THOROUGH if solver is None else _QUICK, solver).judge(group, cluster)
+    failing = Feasibility(_QUICK, solver).failing(group, cluster) if verdict is Verdict.NO else ()
     roles = tuple(_role(member, group, seen, failing) for member in group.members)
     unknown = dict.fromkeys(what for member in group.members for what in unknowns(seen, member))
     answer = Grouped(gang, group.needed, group.running, verdict, roles=roles, unknown=tuple(unknown))
