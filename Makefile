@@ -33,7 +33,8 @@ vectors: $(VENV)/dev ## ask the vectors and name the deviations
 	$(BIN)/python -m tests.vectors -v tests/data/vectors/*.json
 
 docs: $(VENV)/dev ## write the generated pages of docs/ anew
-	$(BIN)/python -m tests.generated
+	$(BIN)/numafit codes -o markdown > docs/codes.md
+	$(BIN)/numafit levels schema > docs/levels.schema.json
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
