@@ -75,7 +75,7 @@ def _is_number(value: object) -> bool:
 def _wrong_entry(where: str, key: object, wanted: str, seen: object) -> MalformedObjectError:
     if isinstance(key, str):
         return _wrong(f"{where}[{key[:_SHOWN]}]", wanted, seen)
-    return _wrong(f"a key of {where}", "text", key)
+    return _wrong(f"{where} has a key that", "text", key)
 
 
 def _wrong(where: str, wanted: str, seen: object) -> MalformedObjectError:

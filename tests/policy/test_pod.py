@@ -173,7 +173,7 @@ def test_an_owner_that_is_no_controller_made_no_pod(owner: dict[str, Any]) -> No
         (meta(uid=True), "metadata.uid must be text, not true; write it in quotes"),
         (meta(annotations={"a": 1}), "metadata.annotations[a] must be text, not 1; write it in quotes"),
         (meta(annotations={"a": None}), "metadata.annotations[a] must be text, not null"),
-        (meta(annotations={7: "a"}), "a key of metadata.annotations must be text, not 7; write it in quotes"),
+        (meta(annotations={7: "a"}), "metadata.annotations has a key that must be text, not 7; write it in quotes"),
         (meta(labels={"a": []}), "metadata.labels[a] must be text, not a list"),
         (meta(ownerReferences={}), "metadata.ownerReferences must be a list, not an object"),
         (
@@ -191,7 +191,7 @@ def test_an_owner_that_is_no_controller_made_no_pod(owner: dict[str, Any]) -> No
         ),
         (
             spec(containers=[{"resources": {"limits": {True: 1}}}]),
-            "a key of spec.containers[0].resources.limits must be text, not true; write it in quotes",
+            "spec.containers[0].resources.limits has a key that must be text, not true; write it in quotes",
         ),
         (spec(containers=[{"env": [1]}]), "spec.containers[0].env[0] must be an object, not 1"),
         (

@@ -12,8 +12,8 @@ from policy.facts import Card, Facts, Node, gather
 from policy.keys import NOUSE_UUID, USE_UUID
 from policy.pod import read_pod
 
-SECONDS = 1.0
-"""Of CPU, where a few milliseconds are usual: a square would take minutes."""
+SECONDS = 10.0
+"""Of CPU, where some milliseconds are usual; a square of these lengths takes twice as long at least."""
 
 
 def judged(annotations: dict[str, str], facts: Facts | None = None, **spec: Any) -> tuple[Verdict, float]:
