@@ -9,8 +9,7 @@ from policy.pod import Pod
 from webhook.cli.makers import minimum, role, topology
 from webhook.cli.pods import pod_of
 from webhook.cli.quorums import Key, MalformedGroupError, Quorum, marked_minimum, quorums
-from webhook.cli.templates import Workload, workloads
-from webhook.cluster.documents import is_list, items
+from webhook.cli.templates import Workload, objects, workloads
 from webhook.cluster.shapes import mapping, mappings
 
 _SINGLE: Final = "pod"
@@ -49,18 +48,6 @@ class Gang:
     notes: list[str] = field(default_factory=list)
 
 
-def objects(value: object) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a document, lists taken apart."""
-    if isinstance(value, list):
-        for each in value:
-            yield from objects(each)
-    elif isinstance(value, dict) and is_list(value):
-        for each in items(value):
-            yield from objects(each)
-    elif isinstance(value, dict):
-        yield value
-
-
 class Roll:
     """Who belongs to which group, object by object.
 
@@ -79,7 +66,7 @@ class Roll:
             InputError: a pod cannot be read.
             MalformedGroupError: a count is none, or a pod names different groups to different systems.
         """
-        every = [source for value in values for source in objects(value)]
+        every = [source for value in values for _, source in objects(value)]
         for source in every:
             for quorum in quorums(source, self._namespace):
                 self._declare(quorum)
