@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check bench vectors docs clean
+.PHONY: help demo test test-long check bench vectors judge docs clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,9 @@ bench: $(VENV)/dev ## measure, print ratios and gates, keep the numbers as JSON
 
 vectors: $(VENV)/dev ## ask the vectors and name the deviations
 	$(BIN)/python -m tests.vectors -v tests/data/vectors/*.json
+
+judge: $(VENV)/dev ## ask kubelet's own code (needs Go 1.26; built once, minutes) what the model says
+	$(BIN)/python -m tests.kubelet_judge --cases 1000
 
 docs: $(VENV)/dev ## write the generated pages of docs/ anew
 	$(BIN)/numafit codes -o markdown > docs/codes.md

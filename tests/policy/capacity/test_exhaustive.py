@@ -58,7 +58,6 @@ def test_unlike_members_fit_where_trying_everything_finds_a_way(batch: int) -> N
 
 @pytest.mark.parametrize("batch", BATCHES)
 def test_the_solver_says_what_the_search_says(batch: int) -> None:
-    pytest.importorskip("ortools")
     solve = cp_sat()
     assert solve is not None
     for seed in range(batch * BATCH, batch * BATCH + BATCH // 2):

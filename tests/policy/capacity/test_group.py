@@ -120,7 +120,6 @@ def test_without_the_extra_there_is_no_solver(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_cp_sat_answers_where_the_search_gave_up() -> None:
-    pytest.importorskip("ortools")
     solve = cp_sat()
     assert solve is not None
     members, cluster = hard()
@@ -128,7 +127,6 @@ def test_cp_sat_answers_where_the_search_gave_up() -> None:
 
 
 def test_cp_sat_without_time_does_not_pretend_to_know() -> None:
-    pytest.importorskip("ortools")
     hurried = cp_sat(seconds=0)
     assert hurried is not None
     assert hurried(*hard()) is UNKNOWN
