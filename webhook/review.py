@@ -15,7 +15,6 @@ import msgspec
 from policy.admission.case import Operator
 from policy.admission.judge import Verdict, judge_creation, judge_update
 from policy.admission.levels import Levels
-from policy.facts import Facts
 from policy.pod import MalformedObjectError, read_pod
 from policy.shape import PodShape
 from webhook.answer import Answer
@@ -164,9 +163,8 @@ class Admission:
         if request.operation == "UPDATE":
             old = read_pod(_present(request.oldObject, "oldObject"), namespace)
             return judge_update(pod, old.annotations, request.userInfo.username, judging.operator, levels)
-        known = _known(facts)
-        fresh = known is None or not self.cluster.is_stale(judging.facts_max_age)
-        return judge_creation(pod, source, judging.operator, levels, known, fresh=fresh)
+        fresh = not self.cluster.is_stale(judging.facts_max_age)
+        return judge_creation(pod, source, judging.operator, levels, facts, fresh=fresh)
 
     def shed(self) -> Answer:
         """The API server may ask again, or go by its failurePolicy."""
@@ -193,10 +191,6 @@ def _present(source: Any, field: str) -> Any:
 
 def _plain(status: int, text: str, verdict: str) -> Answer:
     return Answer(status, f"{text}\n".encode(), TEXT, verdict, {"error": text})
-
-
-def _known(facts: Facts) -> Facts | None:
-    return facts if facts.inventory.nodes else None
 
 
 def respond(uid: str, verdict: Verdict) -> bytes:
